@@ -19,16 +19,16 @@ import numpy as np
 from bench.lib.report import figure, note
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.claims import always_valid
-from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.estimate import LEADS, SIGNIFICANCE
 from judge_eval.stats.evidence import (
-    LEADS,
+    beats,
     best_threshold,
     evidence,
     forecast,
     log_wealth,
     thresholds,
 )
-from judge_eval.stats.evidence_order import Entered, Event, Opened, Voted, enter
+from judge_eval.stats.evidence_order import NOBODY, Entered, Event, Opened, Voted, enter
 from judge_eval.stats.judge_figures import shares_by_prompt
 from judge_eval.stats.mcnemar import mcnemar
 from voting.order import SHUFFLED_PROMPTS, arrange
@@ -45,6 +45,13 @@ PEOPLE = 0.85
 # often per vote; the third agrees with 2.5 points more of the votes than they do.
 ON_SMALL, ON_LARGE, BETTER = (0.9, 0.7), (0.4, 0.8), (0.4, 0.8 + 0.03 / 0.7)
 RUNS_AT_ONCE = 1000
+# By how much imports, or voters, lean to the first of two judges; each has so many votes.
+WAVES = {
+    "two imports": (0.2, -0.2),
+    "four imports": (0.2, 0.1, -0.1, -0.2),
+    "eight voters one after another": (0.2, 0.2, 0.1, 0.1, -0.1, -0.1, -0.2, -0.2),
+}
+PER_WAVE, AHEAD = 150, 0.1
 # Agreement with people of the better judge and of the others; boards after so many votes.
 APART = ((0.85, 0.75), (0.80, 0.75), (0.90, 0.60))
 LOOKS = (50, 100, 200, 400)
@@ -64,6 +71,7 @@ def main() -> None:
     show_false_claims("prompts of 1 and 5, Y better by 2.5 points", better, truth)
     anyhow = (by_size(rng, in_any_order) for rng in seeded())
     show_false_claims("those voted on in any order", anyhow, equal, aim="")
+    waves()
     watched_mcnemar()
     thin_interval(sized)
     coverage()
@@ -214,6 +222,36 @@ def beta(rng: np.random.Generator, mean: float, shape: tuple[int, ...]) -> Float
     return rng.beta(mean, 1 - mean, shape)
 
 
+def waves() -> None:
+    """Imports and voters one after another, each of whom leans to one of two judges.
+
+    Over all votes the judges agree equally often, or the first by `AHEAD` more. What is claimed at
+    the end is false then, or the power. Beside it what the largest evidence alone would claim.
+    """
+    for name, leanings in WAVES.items():
+        for ahead in (0.0, AHEAD):
+            ends = np.array([at_the_end(rng, leanings, ahead) for rng in seeded()])
+            kind, aim = ("found", "") if ahead else ("false", "at most 2 %")
+            for rule, flags in zip(("largest evidence alone", "evidence now"), ends.T, strict=True):
+                goal = aim if rule == "evidence now" else ""
+                figure(f"{name}, {kind} at the end, by {rule}", percent(flags), "% of runs", goal)
+
+
+def at_the_end(
+    rng: np.random.Generator, leanings: Sequence[float], ahead: float
+) -> tuple[bool, bool]:
+    """Tell whether some claim is false, or the first judge is found, after all waves."""
+    gaps = ahead + np.repeat(rng.permutation(leanings), PER_WAVE)
+    agreement = 0.7 + np.stack([gaps, -gaps], axis=1) / 2
+    right = (rng.random(agreement.shape) < agreement).astype(np.int64)
+    run, needed = one_vote_each(right), np.full((2, 2), best_threshold(2))
+    found, shares = evidence(run, needed), right.mean(axis=0)
+    once = found.reached & ~found.reached.T & (shares[:, None] > shares)
+    both = (once, beats(found.reached, found.log_now, shares))
+    old, now = (bool(said[0, 1] if ahead else said.any()) for said in both)
+    return old, now
+
+
 def watched_mcnemar() -> None:
     """One comparison per prompt, tested after every vote; Holm rejects if the smallest passes."""
     one, other = np.triu_indices(JUDGES, 1)
@@ -326,6 +364,9 @@ def one_vote_each(right: IntArray) -> Entered:
     return Entered(
         *(prompts, numbers, right, votes, ones, shared, apart.astype(float), len(right), ones),
         required=ones,
+        rest=ones[:0],
+        vote_numbers=1 + numbers,
+        carriers=np.full((right.shape[1],) * 2, NOBODY),
     )
 
 

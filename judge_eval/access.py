@@ -25,7 +25,7 @@ from humanjudge.http import HtmxRequest, problem
 from judge_eval.models import Run
 from voting import access, tuning
 from voting.access import Action
-from voting.models import ApiKey, Assignment, Exposure, Item, Project, Queue, Voter
+from voting.models import ApiKey, Assignment, Entry, Exposure, Item, Project, Queue, Voter
 from voting.selectors import chunks, left_to, released_by_me
 from voting.services import record_exposure
 from voting.voters import voter_id_here, voter_of_key, voter_of_user
@@ -191,6 +191,18 @@ def is_voting(reader: Reader, run: Run) -> bool:
     voters = voters_of(reader, run.queue.project_id)
     handed = Assignment.objects.filter(voter__in=voters, item__queue=run.queue_id)
     return bool(voters) and handed.exists() and has_pairs_left(voters, run)
+
+
+def may_be_stopped(reader: HttpRequest | ApiKey, run: Run) -> bool:
+    """Say whether somebody runs an open study, or votes in it, and may be told that it is enough.
+
+    Whoever reads what a closed one has found never is.
+    """
+    if not run.queue.is_open:
+        return False
+    voters = voters_of(reader, run.queue.project_id)
+    votes = Entry.objects.filter(queue=run.queue_id, voter__in=voters, kind=Entry.Kind.VOTE)
+    return can(reader, "run", run) or votes.exists()
 
 
 def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:

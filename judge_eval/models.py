@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from judge_eval.stats import elo
 from voting.kinds import LONGEST_CHOICE
-from voting.models import ApiKey, Inference, Item, Project, Queue, VoterPrompt
+from voting.models import ApiKey, Inference, Item, Project, Queue, Voter, VoterPrompt
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 RESERVED_NAMES = ("baseline", "imported")
@@ -636,6 +636,8 @@ class Findings(models.Model):
     data = models.JSONField(null=True)
     # As `voter_stats.VoteFigures`, of a whole run with very many votes.
     people = models.JSONField(null=True)
+    # The voter by whose votes alone the first judge is ahead, which is told to leads alone.
+    carrier = models.ForeignKey(Voter, models.SET_NULL, null=True, related_name="+")
     # The last ledger entry that is in it, and how long it took.
     seq = models.BigIntegerField(default=0)
     # Whether there are later ones.

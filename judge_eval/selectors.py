@@ -1,7 +1,7 @@
 """What run pages and the API read, with a fixed number of queries."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final, NamedTuple, TypedDict, TypeVar, cast
 from uuid import UUID
 
@@ -175,6 +175,12 @@ def voted_items(run: Run, up_to: int | None = None) -> QuerySet[Item]:
 def verdicts_of(run: Run) -> QuerySet[Verdict]:
     """Return a run's verdicts by its judges' numbers: joined, PostgreSQL may read those of all."""
     return Verdict.objects.filter(judge__in=list(run.judges.values_list("pk", flat=True)))
+
+
+def failures_of(judges: Collection[UUID]) -> dict[UUID, str]:
+    """Return an error of each of these judges that has some verdict that failed."""
+    failed = Verdict.objects.filter(judge__in=judges, state=Verdict.State.FAILED)
+    return dict(failed.order_by().values_list("judge").annotate(Max("error")))
 
 
 def left_out(run: Run) -> list[tuple[str, int]]:

@@ -84,7 +84,7 @@ def result_lines(results: Reply) -> Iterator[str]:
 
     for row in results["leaderboard"]:
         yield line(
-            *(row["rank"], row["judge"], figure("elo", 0), figure("agree_rate")),
+            *(row["rank"] or "-", row["judge"], figure("elo", 0), figure("agree_rate")),
             *(row["agree"], row["total"]),
             *(figure(f"overall_{name}") for name in ("agreement", "low", "high")),
             *(figure(f"elo_other_orders_{end}", 0) for end in ("low", "high")),
@@ -99,6 +99,7 @@ def findings_lines(findings: Reply) -> Iterator[str]:
     yield line("words", findings["words"])
     yield from (line("more", point) for point in findings["more"])
     yield from (line("note", note) for note in findings.get("notes", ()))
+    yield from (line("silent", words) for words in findings.get("silent", ()))
     yield line("as-of-vote", findings["as_of"]["votes"], "newer", findings["newer"])
     yield from (line(*row, between="\t") for row in findings["rows"])
 

@@ -204,7 +204,7 @@ def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObje
         "code": end,
         "result": end.in_words,
         "checks": checks,
-        "notes": [gate.wordings_tried(wordings), *_notes(run, judge, conditions)],
+        "notes": [gate.wordings_tried(wordings), *_notes(run, figures, judge, conditions)],
         "seq": as_of.seq,
     }
 
@@ -264,7 +264,13 @@ def _like_people(
     return gate.like_people(rates[epsilon], PASSES, epsilon, tested.shortfall)
 
 
-def _notes(run: Run, judge: JudgeFindings, conditions: Conditions) -> Iterator[str]:
+def _notes(
+    run: Run, figures: RunFindings, judge: JudgeFindings, conditions: Conditions
+) -> Iterator[str]:
+    by_one_voter = figures.claims.by_one[figures.judges.index(judge)]
+    floor = [place for place, each in enumerate(figures.judges) if each.is_baseline]
+    if conditions.beats_floor and judge.beats_floor and any(by_one_voter[n] for n in floor):
+        yield "It beats the baselines by one voter's votes alone."
     if judge.is_tuned:
         yield "It was tuned here: its figures are of the half that was held out."
     if conditions.like_people and conditions.at is None:

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.strict_json import JsonObject
-from judge_eval.access import is_voting, note_seen, visible
+from judge_eval.access import is_voting, may_be_stopped, note_seen, visible
 from judge_eval.api.access import (
     Counts,
     KeyRouter,
@@ -146,7 +146,7 @@ class Standing(Schema, json_schema_serialization_defaults_required=True):
     judge: str = Field(alias="row.judge.name")
     judge_id: UUID = Field(alias="row.judge.id")
     baseline: bool = Field(alias="row.judge.is_baseline")
-    rank: int
+    rank: int | None
     elo: Rounded = Field(alias="elo.value")
     elo_exact: float | None = Field(alias="elo.value")
     elo_other_orders_low: float | None = Field(alias="elo.low")
@@ -214,7 +214,8 @@ class Ready(RunFindings):
     """All figures, as of one ledger entry; `newer` votes are being counted, up to `ledger_seq`.
 
     `sealed`: all votes of this key are among those. `behind`: newer entries are being counted.
-    `rows` are the judges by overall agreement as the command line prints them.
+    `rows` are the judges by overall agreement as the command line prints them, and `silent` says
+    who gave no verdict on what was voted on.
     """
 
     state: Literal["ready"]
@@ -223,6 +224,7 @@ class Ready(RunFindings):
     newer: int
     ledger_seq: int
     sealed: bool
+    silent: list[str]
     disputed: list[Disputed]  # type: ignore[assignment]  # of the same, with more about each
     rows: list[list[str]]
 
@@ -371,7 +373,8 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
 
     What is claimed of them is in their rank range (from `rank_low` to `rank_high`; the best judge
     has rank 1 alone), in letters that judges share of whom neither beats the other (`ties`), and in
-    `beats_floor`. `rank` is the place in this list and claims nothing.
+    `beats_floor`. `rank` is the place in this list and claims nothing; a judge without a verdict on
+    what was voted on has none, nor any of the others.
 
     While judges are tuned on half of the run nobody has an ELO, and `agree` and `disagree` are 0:
     they would tell votes on the other half. ELO and agreement are as of the last sealed vote. The
@@ -457,6 +460,8 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
             if (item := items.get(pair.position))
         ],
         "rows": [terminal_row(judge) for judge in figures.best_first()],
+        "silent": figures.answered_nothing,
+        "words": figures.words_to(is_at_work=may_be_stopped(key_of(request), run)),
     }
     # It may be large, and was checked when it was read.
     return JsonResponse(figures.stored() | about)

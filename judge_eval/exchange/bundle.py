@@ -25,7 +25,7 @@ from judge_eval.config.run_config import Epsilon
 from voting.choices import ONE, PASS_FLAG
 from voting.kinds import KINDS, LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
-from voting.ledger.decisions import Decision, groups_in, votes_required_in
+from voting.ledger.decisions import Decision, groups_in, margin_in, votes_required_in
 
 FORMAT: Final = "humanjudge"
 # A run's config holds all its prompts in one line.
@@ -307,6 +307,7 @@ class EntryPart(_Sealed):
         if self.kind == "parameters":
             votes_required_in(self.payload)
             groups_in(self.payload)
+            margin_in(self.payload)
         return self
 
     @model_validator(mode="after")

@@ -1,6 +1,6 @@
 """By what the judges of a run are ranked: agreement per vote, or of ratings their order."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import OfRatings, Unordered
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling
 from judge_eval.stats.estimate import Share
-from judge_eval.stats.evidence_order import Entered, enter
+from judge_eval.stats.evidence_order import Entered, PromptQueue
 from judge_eval.stats.judge_figures import (
     overall_agreement,
     paired_differences,
@@ -44,6 +44,7 @@ class Agreement(NamedTuple):
     `differences` are those of `paired_differences`, and `two_way` those of `two_way_intervals`.
     `people` is the same between people, where it is not how many pairs of votes are equal. Of
     ratings, `of_ratings` is what else is shown of each judge, and `unordered` what brings nothing.
+    Where there are two answers, `by_answer` is what entered of the votes for each of them.
     """
 
     overall: list[Share]
@@ -53,6 +54,7 @@ class Agreement(NamedTuple):
     people: Share | None = None
     of_ratings: list[OfRatings] | None = None
     unordered: Unordered | None = None
+    by_answer: Sequence[Entered] = ()
 
 
 def agreement_of(outcomes: RunOutcomes) -> Agreement:
@@ -74,11 +76,14 @@ def agreement_with(
 def _of_votes(outcomes: RunOutcomes) -> Agreement:
     table, prompts, history = outcomes.table, outcomes.prompts, outcomes.history
     rows, choices, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
+    queue = PromptQueue(history.order, history.comparison_order).follow(history.events)
+    are_two = "confusion" in outcomes.run.queue.figures and len(outcomes.choices) == 2
     return Agreement(
         overall_agreement(table, prompts),
-        enter(history.events, history.order, history.comparison_order),
+        queue.entered(),
         paired_differences(table.right(), table.assigned(), prompts),
         two_way_intervals(table.verdicts[rows], choices, prompts[rows], people),
+        by_answer=[queue.entered(only=code) for code in range(2 * are_two)],
     )
 
 

@@ -22,10 +22,12 @@ from judge_eval.findings.claim_events import claims_that_changed
 from judge_eval.findings.families import Families
 from judge_eval.findings.filters import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.findings.model import Before, Claims, RunFindings
-from judge_eval.models import Board, Findings, Run
+from judge_eval.models import Board, Findings, Judge, JudgeRating, Run
 from judge_eval.voter_stats import MOST_READ, count_votes
 from voting.changes import note_change
-from voting.kinds import kind_of
+from voting.kinds import is_ordered, kind_of
+from voting.ledger import ledger
+from voting.ledger.decisions import MARGIN
 from voting.models import NO_VOTE, Entry, Project
 
 # A worker that was killed in the middle leaves its findings to others after this time, or after
@@ -52,6 +54,8 @@ MOST_AT_ONCE = 100
 MOST_HELPERS = 4
 # Votes of a run. The figures of more take seconds of a processor, and memory that grows with them.
 MOST_VOTES_IN_A_WORKER = 50_000
+# An entry of the ledger fixes the margin of a run once it has so many votes.
+VOTES_FOR_MARGIN = 50
 # A worker that stops waits for the figures that it is at, and for no others.
 LONGEST_SECONDS = 10.0
 
@@ -147,6 +151,7 @@ def compute(run_id: UUID, part: str) -> bool:
     run = Run.objects.select_related("queue__project").get(pk=run_id)
     chosen = Slice.stored(part, kind_of(run.queue).noun)
     try:
+        fix_margin(run)
         computed = findings(outcomes_of(run, chosen), _before(row))
     except OperationalError:
         raise  # The database is locked or away, which passes.
@@ -170,6 +175,7 @@ def compute(run_id: UUID, part: str) -> bool:
         row.update(
             data=computed.stored(),
             people=people and people._asdict(),
+            carrier=computed.carrier,
             seq=computed.as_of.seq,
             seconds=seconds,
             is_behind=Board.objects.filter(run=run, seq__gt=computed.as_of.seq).exists(),
@@ -179,6 +185,29 @@ def compute(run_id: UUID, part: str) -> bool:
             not_before=done + PAUSE,
         )
     return True
+
+
+def fix_margin(run: Run) -> None:
+    """Fix the margin within which judges are practically the same, once and for all of the run.
+
+    Not while judges are tuned: it would tell of votes that are held out.
+    """
+    from judge_eval.stats.claims import margin_above
+
+    many = Board.objects.filter(run=run, votes__gte=VOTES_FOR_MARGIN)
+    fixed = Entry.objects.filter(
+        NO_VOTE, queue=run.queue_id, kind=Entry.Kind.PARAMETERS, payload__has_key=MARGIN
+    )
+    if run.queue.is_tuning or not many.exists() or fixed.exists():
+        return
+    floor = JudgeRating.objects.filter(judge__run=run, judge__provider=Judge.BASELINE)
+    shares = [row.agree / row.total for row in floor if row.total and not is_ordered(run.queue)]
+    about = {"queue": run.queue, "kind": Entry.Kind.PARAMETERS, "at": timezone.now()}
+    with transaction.atomic():
+        project = ledger.locked(run.queue.project_id)
+        if not fixed.exists():
+            payload = {MARGIN: repr(round(margin_above(shares), 4))}
+            ledger.append(project.pk, [Entry(project=project, payload=payload, **about)])
 
 
 def _note_failure(row: QuerySet[Findings], error: Exception) -> None:

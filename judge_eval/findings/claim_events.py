@@ -15,7 +15,7 @@ def claims_that_changed(
 ) -> Iterator[Announcement]:
     """Yield claims that are made, and those of `before` that do not stand any more."""
     # Loads numpy, which web servers do without.
-    from judge_eval.stats.wording import claim_in_words
+    from judge_eval.stats.wording import claim_in_words, difference_in_words
 
     judges = [judge.id for judge in findings.judges]
     now = _beaten(judges, findings.claims)
@@ -30,8 +30,13 @@ def claims_that_changed(
         evidence = findings.claims.evidence[row][column]
         if (one, other) in now:
             event, seq, ends = "claim.made", now[one, other], ""
-            strength = f" (evidence {odds(evidence)})" if evidence is not None else ""
-            words = f"{run.name}: {claim}{strength}."
+            matrices = findings.claims
+            ends_of = (matrices.difference, matrices.difference_low, matrices.difference_high)
+            difference, low, high = (of[row][column] for of in ends_of)
+            points, interval = difference_in_words(difference or 0.0, low, high)
+            said = [interval, f"evidence {odds(evidence or 1.0)}"]
+            said += ["by one voter's votes alone"] * matrices.by_one[row][column]
+            words = f"{run.name}: {claim} by {points} ({'; '.join(filter(None, said))})."
         else:
             event, seq = "claim.withdrawn", findings.as_of.seq
             ends = _key("claim.made", one, other, then[one, other])

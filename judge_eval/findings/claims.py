@@ -14,10 +14,11 @@ from judge_eval.stats import claims as pure
 
 RECOUNTED = "the votes that count have changed"
 BOTH_WAYS = "the evidence points both ways now"
+LATER_VOTES = "later votes speak against it"
 # Why a claim may be said to hold no longer, and nothing else.
 REASONS = {
     *(RECOUNTED, BOTH_WAYS, history.TAKEN_BACK, history.EXCLUDED, history.VOTER_EXCLUDED),
-    *(history.INCLUDED, history.CHANGED, JOINED),
+    *(history.INCLUDED, history.CHANGED, JOINED, LATER_VOTES),
 }
 
 
@@ -83,7 +84,8 @@ def _why(
         if joined > before.seq:
             return JOINED, joined
     elif computed.reached[one, other]:
-        return BOTH_WAYS, seq
+        was_ahead = computed.standing(one, other) == "was ahead"
+        return LATER_VOTES if was_ahead else BOTH_WAYS, seq
     else:
         is_floor = computed.is_baseline[one] or computed.is_baseline[other]
         needed = claims.floor_threshold if is_floor else claims.threshold
@@ -91,4 +93,8 @@ def _why(
             return JOINED, joined or seq
     later = {at: why for why, at in changes.items() if at > before.seq and why != JOINED}
     last = max(later, default=seq)
-    return later.get(last, BOTH_WAYS if other is None else RECOUNTED), last
+    if other is None:
+        others = [n for n in range(len(computed.beats)) if n != one]
+        turned = any(computed.standing(one, n) == "was ahead" for n in others)
+        return later.get(last, LATER_VOTES if turned else BOTH_WAYS), last
+    return later.get(last, RECOUNTED), last

@@ -15,7 +15,7 @@ from humanjudge.lib.text import fixed, listed, odds, usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.findings.ranking import Elo, elo_of
 from judge_eval.stats.elo import BASELINE
-from judge_eval.stats.estimate import Share
+from judge_eval.stats.estimate import LEADS, Share
 from voting.kinds import Figure
 
 Value = str | float | None
@@ -177,7 +177,8 @@ def beats_cell(figures: RunFindings, place: int) -> Cell:
     judge, beats = figures.judges[place], figures.claims.beats
     if judge.is_baseline:
         return Cell()
-    others = [n for n, judge in enumerate(figures.judges) if not judge.is_baseline and n != place]
+    speaking = [n for n, each in enumerate(figures.judges) if not each.is_silent]
+    others = [n for n in speaking if not figures.judges[n].is_baseline and n != place]
     beaten = [figures.judges[n].name for n in others if beats[place][n]]
     words = (
         [f"{len(beaten)} of {len(others)}"] if len(", ".join(beaten)) > LONGEST else list(beaten)
@@ -186,7 +187,11 @@ def beats_cell(figures: RunFindings, place: int) -> Cell:
         words = ["all others"]
     if judge.beats_floor:
         words.append("the floor")
-    return Cell(", ".join(words) or DASH, *_below_floor(figures, place), css="beaten")
+    small, title = _below_floor(figures, place)
+    by_one = zip(beats[place], figures.claims.by_one[place], strict=True)
+    if any(is_beaten and is_by_one for is_beaten, is_by_one in by_one):
+        small = "; ".join(filter(None, ["by one voter's votes alone", small]))
+    return Cell(", ".join(words) or DASH, small, title, css="beaten")
 
 
 def _below_floor(figures: RunFindings, place: int) -> tuple[str, str]:
@@ -194,13 +199,15 @@ def _below_floor(figures: RunFindings, place: int) -> tuple[str, str]:
     judges, claims = figures.judges, figures.claims
     if judges[place].beats_floor is not False or not judges[place].overall.n:
         return "", ""
-    floor = [n for n, each in enumerate(judges) if each.is_baseline]
+    floor = [n for n, each in enumerate(judges) if each.is_baseline and not each.is_silent]
     if worse := [judges[n].name for n in floor if claims.beats[n][place]]:
         return f"worse than {listed(worse, 'or')}", ""
     evidence = [each or 1.0 for each in claims.evidence[place]]
     weakest = min(floor, key=lambda n: evidence[n])
     needs = f"evidence {odds(evidence[weakest])}; needs {odds(claims.floor_threshold or 1.0)}"
-    return f"not yet {judges[weakest].name}", needs
+    leads = (claims.evidence_now[place][weakest] or 1.0) >= LEADS
+    how = "leads {}, not settled" if leads else "not shown to be better than {}"
+    return how.format(judges[weakest].name), needs
 
 
 def _rating_cell(judge: JudgeFindings) -> Cell:

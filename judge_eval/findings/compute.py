@@ -33,6 +33,7 @@ from judge_eval.models import Judge
 from judge_eval.stats import elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
+from judge_eval.stats.claims import MARGIN
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.elo_orders import SEED, elo_range
 from judge_eval.stats.estimate import LabelRates, Share, best_first
@@ -65,6 +66,7 @@ FREE_TEXT = (
     "with each item, and score files compare them with judges' texts."
 )
 NO_FLAGS = Share(None, why="items are not passed or flagged here")
+NO_VERDICT = Share(None, why=elo.SILENT)
 
 
 def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings:
@@ -75,11 +77,22 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     table, judges = outcomes.table, outcomes.judges
     is_baseline = np.array([judge.is_baseline for judge in judges], dtype=bool)
     ranked, history = agreement_of(outcomes), outcomes.history
-    overall, is_order = ranked.overall, ranked.of_ratings is not None
+    is_order = ranked.of_ratings is not None
+    silent = silent_judges(outcomes)
+    overall = [NO_VERDICT if n in silent else share for n, share in enumerate(ranked.overall)]
     agreement = np.array([np.nan if s.value is None else s.value for s in overall])
     floor = [judge.name for judge in judges if judge.is_baseline]
     most = most_over_floor(floor, by_order=is_order)
-    claimed = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most)
+    claimed = claims_of(
+        ranked.entered,
+        is_baseline,
+        agreement,
+        history.votes_left,
+        most,
+        is_silent=np.isin(np.arange(len(judges)), [*silent]),
+        margin=history.margin or MARGIN,
+        by_answer=ranked.by_answer,
+    )
     by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
     lopsided = np.array(ranked.entered.lopsided or [""] * len(judges), dtype=object)
     withheld = np.where(by_construction, BY_CONSTRUCTION, lopsided)
@@ -89,7 +102,10 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     ranks, floors = claimed.ranks(), claimed.beats_floor()
     letters = claimed.letters([n for n in order if overall[n].n])
     baselines = dict(enumerate(is_baseline.tolist()))
-    unrated = elo.unrated(baselines, are_ratings=is_order)
+    tuned = dict.fromkeys((n for n, judge in enumerate(judges) if judge.is_tuned), elo.TUNED_JUDGE)
+    unrated = elo.unrated(
+        baselines, tuned | dict.fromkeys(silent, elo.SILENT), are_ratings=is_order
+    )
     figures = judge_figures(table, outcomes.prompts, _rng(outcomes, 0), unrated=unrated)
     among = among_people(table.votes, outcomes.prompts)
     if ranked.people:
@@ -125,6 +141,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             self_agreement=outcomes.repeats[place].share,
             flips=outcomes.repeats[place].flips,
             is_tuned=judge.is_tuned,
+            is_silent=place in silent,
+            silent_why=silent.get(place, ""),
             first_position=first_position[place],
             elo_other_orders_low=elo_ranges[0, place],
             elo_other_orders_high=elo_ranges[1, place],
@@ -134,6 +152,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         )
         for place, (judge, figure, rank) in enumerate(zip(judges, figures, ranks, strict=True))
     ]
+    voters = {history.people[person] for *_, person in history.votes}
     words = Words(
         [judge.name for judge in judges],
         claimed,
@@ -141,6 +160,10 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         [share.value for share in overall],
         [figure.coverage.value for figure in figures],
         votes=outcomes.as_of.votes,
+        voters=len(voters - {None}),
+        labels=None in voters,
+        prompts=len(np.unique(outcomes.prompts[table.votes.any(axis=1)])),
+        differences=ranked.differences,
         people=among.pairs.value,
         people_low=among.pairs.low,
         chance=0.5 if is_order else agreement_by_chance(table.votes),
@@ -160,7 +183,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         noun=kind_of(outcomes.run.queue).noun,
         part="" if outcomes.parts else outcomes.as_of.part,
         is_tuning=outcomes.run.queue.is_tuning,
-        **({"agrees": "agrees with people's order on"} if is_order else {}),
+        by_order=is_order,
     )
     models, models_why = _models(outcomes)
     alt_test, alt_test_why, further = alt_tests(
@@ -171,6 +194,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     return RunFindings(
         as_of=outcomes.as_of,
         words=FREE_TEXT if is_free else " ".join(words.headline()),
+        may_stop=words.may_stop and not is_free,
+        carrier=words.carried and history.people[claimed.carriers[words.carried]],
         more=[] if is_free else [f"{lead}: {text}" for lead, text in words.points()],
         notes=[*words.notes(), *about_order(ranked, words), *_about_tuning(outcomes)],
         judges=studied,
@@ -193,6 +218,18 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         groups=_groups(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
+
+
+def silent_judges(outcomes: RunOutcomes) -> dict[int, str]:
+    """Return the places of judges without a verdict on what was voted on, and why, if it is known.
+
+    Before anybody has voted nobody is silent.
+    """
+    speaks = outcomes.table.judged().any(axis=0)
+    if not outcomes.table.votes.any():
+        return {}
+    places = np.flatnonzero(~speaks).tolist()
+    return {n: outcomes.failures.get(outcomes.judges[n].pk, "") for n in places}
 
 
 def _about_tuning(outcomes: RunOutcomes) -> Iterator[str]:

@@ -11,10 +11,18 @@ from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
 
 from judge_eval.models import Run
 from judge_eval.ratings.projection import SealedVerdict, untuned
-from judge_eval.stats.evidence_order import Closed, Event, Opened, OutOfOrder, Voted, VotesRequired
+from judge_eval.stats.evidence_order import (
+    NOBODY,
+    Closed,
+    Event,
+    Opened,
+    OutOfOrder,
+    Voted,
+    VotesRequired,
+)
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 from voting.kinds import COMPARISON, grade_of, is_ordered, kind_of
-from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, votes_required_in
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, margin_in, votes_required_in
 from voting.models import NO_VOTE, Entry
 from voting.order import keyed_number, prompt_order
 
@@ -26,6 +34,11 @@ INCLUDED: Final = "excluded votes count again"
 CHANGED: Final = "a verdict changed"
 JOINED: Final = "a judge joined"
 
+# What readers of files call whose labels they are, where these are of no single person.
+LABELS_OF_FILES: Final = frozenset(
+    "annotator annotators chosen consensus expected gold ground_truth ground-truth human humans "
+    "label labels majority people pooled reference truth".split()
+)
 # The choice of a vote that is none in this part of the run.
 _ELSEWHERE: Final = -1
 
@@ -48,7 +61,8 @@ class History(NamedTuple):
     `comparison_order` those of the comparisons of a prompt. `changes`
     tells the last entry that changed what was there before, by why. `votes_left` are those that
     comparisons still want. `votes` are the counted ones: comparison, choice and person, by number;
-    so many of them were `imported`.
+    so many of them were `imported`. `people` are those persons, None in place of labels that are
+    no single person's. `margin` is that of the entry that fixed it, None before there is one.
 
     Where answers are in an order, the choice of a `Voted` is its row in `votes`, `grades` say how
     good these votes say an item is, `groups` to which groups their voters belong, and
@@ -66,6 +80,8 @@ class History(NamedTuple):
     grades: list[float]
     groups: list[str]
     verdict_grades: dict[int, list[float | None]]
+    people: list[UUID | None]
+    margin: float | None
 
 
 def history_of(
@@ -110,6 +126,8 @@ class _Reading:
         self.is_ordered = is_ordered(run.queue)
         self.grades: list[float] = []
         self.groups: list[str] = []
+        self.people: list[UUID | None] = []
+        self.margin: float | None = None
         self.verdict_grades: dict[int, list[float | None]] = {}
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
@@ -143,7 +161,8 @@ class _Reading:
         key, subject = str(self.run.queue_id), COMPARISON.subject
         places = [keyed_number(key, subject, item) for item in self.rows]
         about = self.changes, left, self.votes, self.imported
-        return History(events, order, places, *about, self.grades, self.groups, self.verdict_grades)
+        graded = self.grades, self.groups, self.verdict_grades
+        return History(events, order, places, *about, *graded, self.people, self.margin)
 
     def _sealed(self, kind: str) -> QuerySet[Any]:
         # The project is there for the sake of indexes.
@@ -187,6 +206,7 @@ class _Reading:
                 begun = seq
             elif payload == IMPORT_ENDS:
                 self.imports.append((begun, seq))
+            self.margin = margin_in(payload) or self.margin
             required = votes_required_in(payload).items()
             yield from (
                 VotesRequired(seq, self.rows[item], n) for item, n in required if item in self.rows
@@ -215,10 +235,10 @@ class _Reading:
         tells_side = len(kind_of(queue).sides) > 1 and not queue.is_simulated
         is_of_group = Q(voter__group=self.group) if self.group else Q(voter__isnull=False)
         cast = cast.annotate(is_own=ExpressionWrapper(is_of_group, BooleanField()))
-        names = ["seq", "item", "choice", "voter", "left_side", "is_own"]
+        names = ["seq", "item", "choice", "voter", "voter__external_id", "left_side", "is_own"]
         names += ["value", "voter__group"] if self.is_ordered else []
         rows = cast.values_list(*names)
-        for seq, item, choice, voter, left, is_own, *graded in rows.iterator(ROWS_AT_ONCE):
+        for seq, item, choice, voter, name, left, is_own, *graded in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
             is_imported = any(self._import_of(seq or 0))
@@ -226,14 +246,17 @@ class _Reading:
                 self.chosen = self.chosen or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
             code = code if is_own else _ELSEWHERE
+            person = people.setdefault(voter, len(people))
+            if person == len(self.people):
+                self.people.append(None if name.casefold() in LABELS_OF_FILES else voter)
             if code != _ELSEWHERE:
-                self.votes.append((row, code, people.setdefault(voter, len(people))))
+                self.votes.append((row, code, person))
                 self.imported += is_imported
                 if graded:
                     self.grades.append(grade_of(choice, graded[0]))
                     self.groups.append(graded[1])
                     code = len(self.grades) - 1
-            yield Voted(seq or 0, row, code)
+            yield Voted(seq or 0, row, code, NOBODY if self.people[person] is None else person)
 
     def _before_votes(self, opened: Iterable[Opened], voted: Iterable[Voted]) -> Iterator[Opened]:
         """Let no item open behind its votes: earlier versions imported votes without an opening."""

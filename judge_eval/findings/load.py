@@ -17,7 +17,7 @@ from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.repeats import Repeats, repeats_of
 from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
 from judge_eval.objects import UNASKED
-from judge_eval.selectors import TUNED_ON, UNPRICED, stands_on_board
+from judge_eval.selectors import TUNED_ON, UNPRICED, failures_of, stands_on_board
 from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
 from voting.choices import ONE, SIDES, SWAPPED
@@ -64,7 +64,7 @@ class RunOutcomes(NamedTuple):
     `judge_figures.per_answer` takes them, `habits` what `judge_figures.habits` takes. `sided` are
     people's votes for a side, and `left` those for what stood left. `tasks` are everybody's answers
     to what was asked, and to whatever else was. `groups` are the votes again, by groups of voters,
-    where there are such.
+    where there are such. `failures` have an error of each judge that had one.
     """
 
     run: Run
@@ -86,6 +86,7 @@ class RunOutcomes(NamedTuple):
     tasks: list[TaskAnswers]
     groups: list[GroupVotes]
     repeats: list[Repeats]
+    failures: dict[UUID, str]
 
 
 @one_moment()
@@ -169,6 +170,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         tasks=answers_of(run, part, votes, set(inside.tolist()), len(judges)),
         groups=_groups(votes, inside, choices, voters) if part.kind != "group" else [],
         repeats=[repeats.get(judge.pk, Repeats()) for judge in judges],
+        failures=failures_of([judge.pk for judge in judges]),
     )
 
 

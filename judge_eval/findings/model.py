@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple, Self
+from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import listed
@@ -119,6 +120,9 @@ class JudgeFindings(Figures):
     flips: list[int] = []
     # Tuned on votes of the run: its figures are of the half that was held out.
     is_tuned: bool = False
+    # Without a verdict on what was voted on; then it has no rank, and stands below the table.
+    is_silent: bool = False
+    silent_why: str = ""
     # The 5th and the 95th percentile over other orders of the items; None where there is no ELO.
     elo_other_orders_low: Number
     elo_other_orders_high: Number
@@ -131,6 +135,11 @@ class JudgeFindings(Figures):
     cost_why: str | None
     # Where judges are ranked by the order of ratings.
     of_ratings: OfRatings = OfRatings()
+
+    @property
+    def without_elo(self) -> str:
+        """Why it has no ELO on its own account; empty where it may have one."""
+        return elo.SILENT if self.is_silent else elo.TUNED_JUDGE if self.is_tuned else ""
 
     @property
     def always(self) -> Share:
@@ -185,7 +194,13 @@ class Claims(Figures):
     # From how many to how many more votes; null is an open end.
     forecast: list[list[tuple[int, int | None] | None]]
     since: list[list[int | None]]
+    # The vote up to which the evidence was at least 3 : 1; null where it never was.
+    until: list[list[int | None]]
+    # Whether the lead depends on the votes of one voter.
+    by_one: Flags
     same: Flags
+    # The margin of `same`, as a share.
+    margin: float
     threshold: float | None
     best_threshold: float | None
     floor_threshold: float | None
@@ -327,9 +342,18 @@ class RankedJudges(Figures):
     judges: list[JudgeFindings]
 
     def best_first(self) -> list[JudgeFindings]:
-        """Return the judges by overall agreement, and behind them the baselines."""
+        """Return the judges by overall agreement, and behind them the baselines; no silent ones."""
         order = best_first([judge.overall.value for judge in self.judges])
-        return sorted((self.judges[place] for place in order), key=lambda judge: judge.is_baseline)
+        speaking = (self.judges[place] for place in order if not self.judges[place].is_silent)
+        return sorted(speaking, key=lambda judge: judge.is_baseline)
+
+    @property
+    def answered_nothing(self) -> list[str]:
+        """What is said of judges that answered nothing, each with the reason."""
+        silent = [judge for judge in self.judges if judge.is_silent]
+        return [
+            f"{of.name} answered nothing{of.silent_why and ': '}{of.silent_why}" for of in silent
+        ]
 
 
 class JudgeOfGroup(Figures):
@@ -357,6 +381,10 @@ class RunFindings(RankedJudges, extra="allow"):
 
     # What a reader must know; points, as "Floor: …"; and what stands among the further figures.
     words: str
+    # Whether those who run or vote in the study may stop, while it is open.
+    may_stop: bool = False
+    # The voter without whom the first judge is no longer ahead: kept apart, and told to leads.
+    carrier: Annotated[UUID | None, Field(exclude=True)] = None
     more: list[str]
     notes: list[str] = []
     claims: Claims
@@ -401,7 +429,13 @@ class RunFindings(RankedJudges, extra="allow"):
     def unrated(self) -> dict[str, str]:
         """Why judges have no ELO, by the identifiers of those that have none."""
         judges = {judge.id: judge.is_baseline for judge in self.judges}
-        return elo.unrated(judges, are_ratings=self.unordered is not None)
+        left_out = {judge.id: judge.without_elo for judge in self.judges if judge.without_elo}
+        return elo.unrated(judges, left_out, are_ratings=self.unordered is not None)
+
+    def words_to(self, *, is_at_work: bool) -> str:
+        """Return the words for a reader; whoever runs or votes in an open study may be stopped."""
+        stop = self.may_stop and is_at_work
+        return f"{self.words.removesuffix('.')}; you may stop voting." if stop else self.words
 
     @property
     def alt_tests(self) -> dict[str, AltTest]:

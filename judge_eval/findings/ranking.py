@@ -38,11 +38,16 @@ class Ranking(NamedTuple):
         """Return the best judge first, and baselines last; a judge without a value is behind."""
         baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
         queue, ratings = board.run.queue, board.elo
-        unrated = elo.unrated(baselines, are_ratings=is_ordered(queue), withheld=board.withheld)
+        left_out = {pk: each.without_elo for pk, each in self.findings.items() if each.without_elo}
+        unrated = elo.unrated(
+            baselines, left_out, are_ratings=is_ordered(queue), withheld=board.withheld
+        )
         places, lines = sorted(map(self._place, board.rows)), []
         for row in sorted(board.rows, key=self._place):
-            judge, rank = str(row.judge.pk), 1 + places.index(self._place(row))
+            judge = str(row.judge.pk)
             findings = self.findings.get(judge)
+            is_silent = findings is not None and findings.is_silent
+            rank = None if is_silent else 1 + places.index(self._place(row))
             live = elo_of(ratings.get(judge), unrated.get(judge, ""), findings)
             lines.append(BoardLine(row, findings, self.values.get(judge), live, rank))
         return lines
@@ -67,14 +72,14 @@ class Elo(NamedTuple):
 class BoardLine(NamedTuple):
     """A judge on the board: its rating of this moment, its findings and agreement.
 
-    Judges of equal agreement share a `rank`.
+    Judges of equal agreement share a `rank`, and those without a verdict have none.
     """
 
     row: JudgeRating
     findings: JudgeFindings | None
     share: float | None
     elo: Elo
-    rank: int
+    rank: int | None
 
     @property
     def id(self) -> str:

@@ -245,6 +245,15 @@ class Migration(migrations.Migration):
                 ("attempts", models.PositiveIntegerField(default=0)),
                 ("error", models.CharField(blank=True, max_length=200)),
                 (
+                    "carrier",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="voting.voter",
+                    ),
+                ),
+                (
                     "run",
                     models.ForeignKey(
                         db_index=False,

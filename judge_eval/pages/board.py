@@ -5,7 +5,6 @@ from dataclasses import replace
 from math import inf
 from typing import Any, Final
 
-from django.db.models import Max
 from django.http import HttpResponse
 from django.urls import reverse
 
@@ -13,7 +12,7 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import Table, sort_link
 from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
-from judge_eval.access import can
+from judge_eval.access import can, has_pairs_left, may_be_stopped, voters_of
 from judge_eval.findings.board_parts import comparisons, elo_graph, judge_tables
 from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import COLUMNS, Column
@@ -22,7 +21,7 @@ from judge_eval.findings.few import findings_for
 from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import BoardLine, Ranking, ranking
-from judge_eval.models import Run, Verdict
+from judge_eval.models import Run
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query, seen_of
 from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.selectors import BoardView
@@ -68,10 +67,11 @@ def _context(
         "disputed": visible_disputed(request, run, disputed),
         **_tables(request, run, board, requested, figures, lines, page_lines),
         **findings_context(run, requested, "board"),
-        **_headline(board, part, figures, _changed(run, part)),
+        **_headline(request, board, part, figures, _beside(request, run, requested)),
         "board": board,
         "counts": counts,
         "has_floor": any(line.is_baseline for line in lines),
+        "silent": figures.answered_nothing if figures else [],
         "unanswerable": _unanswerable(requested),
         "alarms": [] if part.kind else _alarms(board),
         "runs_it": runs_it,
@@ -87,28 +87,41 @@ def _context(
     }
 
 
-def _changed(run: Run, part: Slice) -> list[tuple[str, str]]:
-    """Return the points that judges have changed, and which are watched for it."""
+def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[tuple[str, str]]:
+    """Return points that findings do not say: how watched judges do, and on whom a lead depends.
+
+    Whose votes carry a lead is for leads alone who have nothing left to vote on.
+    """
     states: dict[str, list[str]] = {}
-    for watch in [] if part.kind else watches_of(run):
+    for watch in [] if requested.part.kind else watches_of(run):
         states.setdefault("Changed" if watch.direction else "Watched", []).append(state_of(watch))
-    return [(lead, " ".join(states[lead])) for lead in sorted(states)]
+    points = [(lead, " ".join(states[lead])) for lead in sorted(states)]
+    carrier = requested.row.carrier if can(request, "run", run) else None
+    if carrier and not has_pairs_left(voters_of(request, run.queue.project_id), run):
+        words = f"Without the votes of {carrier} the first judge is no longer ahead."
+        points.append(("One voter", words))
+    return points
 
 
 def _headline(
-    board: BoardView, part: Slice, figures: RunFindings | None, changed: list[tuple[str, str]]
+    request: HtmxRequest,
+    board: BoardView,
+    part: Slice,
+    figures: RunFindings | None,
+    beside: list[tuple[str, str]],
 ) -> Context:
     """Return what is known in words, and what is read aloud when it changes."""
-    is_begun = bool(board.votes or part.kind)
-    words = figures.words if figures and is_begun else ""
-    points = figures.points if words and figures else []
-    points = [(_unbroken(lead), _unbroken(text)) for lead, text in [*changed, *points]]
+    words, points = "", []
+    if figures and (board.votes or part.kind):
+        is_at_work = figures.may_stop and may_be_stopped(request, board.run)
+        words, points = figures.words_to(is_at_work=is_at_work), figures.points
+    points = [(_unbroken(lead), _unbroken(text)) for lead, text in [*beside, *points]]
     return {
         "words": _unbroken(words),
         "points": points,
         "notes": figures.notes if figures else [],
         "without_thin": figures.without_thin if figures else [],
-        "is_computing": is_begun and not figures,
+        "is_computing": bool(board.votes or part.kind) and not figures,
         "spoken": words or f"{number_of(board.votes, 'vote')}.",
     }
 
@@ -191,9 +204,8 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
     }
     if not silent:
         return []
-    failed = Verdict.objects.filter(judge__in=silent, state=Verdict.State.FAILED)
     reasons: dict[str, list[str]] = {}
-    for judge, why in failed.order_by().values_list("judge").annotate(why=Max("error")):
+    for judge, why in selectors.failures_of(silent).items():
         reasons.setdefault(why, []).append(silent[judge])
     return [(listed(sorted(names)), why) for why, names in reasons.items()]
 
@@ -202,8 +214,12 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
 
 
 def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[BoardLine]:
-    """Return a line for each judge, the best first and baselines last; of a part, those in it."""
+    """Return a line for each judge, the best first and baselines last; of a part, those in it.
+
+    Judges that answered nothing are named below the table.
+    """
     lines = [line for line in ranked.lines(board) if line.findings or not part.kind]
+    lines = [line for line in lines if line.rank is not None]
     return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
 
 

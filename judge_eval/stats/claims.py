@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.bradley_terry import tie_groups
-from judge_eval.stats.estimate import SIGNIFICANCE, best_first
+from judge_eval.stats.estimate import LEADS, SIGNIFICANCE, best_first
 from judge_eval.stats.evidence import (
     FEWEST_FOR_FORECAST,
-    LEADS,
+    NEVER,
     NODES,
     WEIGHTS,
     Forecast,
@@ -33,12 +33,12 @@ from judge_eval.stats.evidence import (
     too_few_prompts,
     two_figures,
 )
-from judge_eval.stats.evidence_order import Entered, Opened, enter
+from judge_eval.stats.evidence_order import NOBODY, Entered, Opened, enter
 from judge_eval.stats.outcomes_table import UNASSIGNED
 
 # Evidence beyond this is not told apart, and could be more than a float holds.
 MOST_EVIDENCE: Final = 1e15
-# So far apart in agreement per vote two judges may be and still do the same in practice.
+# So far apart in agreement per vote two judges may be at most and still do the same in practice.
 MARGIN: Final = 0.10
 _LOG_BOUND: Final = log(1 / SIGNIFICANCE)
 _TOLERANCE: Final = 1e-6
@@ -46,7 +46,7 @@ _HALVINGS: Final = 20
 Votes: TypeAlias = list[list[int | None]]
 Forecasts: TypeAlias = list[list[Forecast | None]]
 # How the judge of a row compares to that of a column, where it agrees at least as often.
-Standing: TypeAlias = Literal["beats", "both ways", "leads", ""]
+Standing: TypeAlias = Literal["beats", "was ahead", "both ways", "leads", ""]
 
 
 class FirstClaim(NamedTuple):
@@ -62,12 +62,15 @@ class Claims:
 
     ``beats`` is claimed: of judges among themselves, and between judges and baselines either way.
     `reached` tells where the `evidence`, the largest so far, is enough for it; `evidence_now` is
-    that of this moment, and `needed` is what would settle how two compare. `ahead` is ``beats`` by
-    the lower threshold of the best judge, among judges alone. ``forecast`` is how many more votes
-    it takes, None where more votes will not settle it, where it is too early to tell, or nothing is
-    claimed; `since` is the entry of the ledger since which a claim holds. ``same`` are practically
-    the same. `always`, of shape (J, 2), are intervals of overall agreement that hold however often
-    one looks.
+    that of this moment, and `needed` is what would settle how two compare, which prompts that are
+    still to enter `can_reach`. `ahead` is ``beats`` by the lower threshold of the best judge, among
+    judges alone. ``forecast`` is how many more votes it takes, None where more votes will not
+    settle it, where it is too early to tell, or nothing is claimed; `since` is the entry of the
+    ledger since which a claim holds, and `until` the vote up to which the evidence for it was at
+    least 3 : 1. `by_one` tells where the lead depends on one voter, and `carriers` who that is.
+    ``same`` are practically the same: they differ by less than the `margin`. `always`, of shape
+    (J, 2), are intervals of overall agreement that hold however often one looks. Those `silent`
+    have no verdict on what was voted on, and nothing is claimed of them.
 
     `threshold` is for judges among themselves, `best_threshold` for the best judge against every
     other, `floor_threshold` for baselines; None where there are none. `best` is the place of the
@@ -76,15 +79,21 @@ class Claims:
     """
 
     is_baseline: BoolArray
+    silent: BoolArray
     beats: BoolArray
     ahead: BoolArray
     reached: BoolArray
     evidence: FloatArray
     evidence_now: FloatArray
     needed: FloatArray
+    can_reach: BoolArray
     forecast: Forecasts
     since: Votes
+    until: Votes
+    by_one: BoolArray
+    carriers: IntArray
     same: BoolArray
+    margin: float
     always: FloatArray
     threshold: float | None
     best_threshold: float | None
@@ -98,9 +107,14 @@ class Claims:
     too_few_prompts: str | None
     first_claim: FirstClaim | None
 
+    @property
+    def has_all_prompts(self) -> bool:
+        """Whether no prompt is still to enter, so that more votes change no evidence."""
+        return self.entered >= self.prompts
+
     def ranks(self) -> list[tuple[int, int] | None]:
-        """Return the best and the worst rank of every judge, None of a baseline."""
-        judges = np.flatnonzero(~self.is_baseline).tolist()
+        """Return the best and the worst rank of every judge, None of baselines and silent ones."""
+        judges = np.flatnonzero(~self.is_baseline & ~self.silent).tolist()
         best = None if self.best is None else judges.index(self.best)
         ranges = rank_range(self.beats[np.ix_(judges, judges)], best)
         ranks = dict(zip(judges, ranges, strict=True))
@@ -111,7 +125,7 @@ class Claims:
 
         Of those in `order`, which is that of the table; the others, and baselines, have none.
         """
-        judges = [n for n in order if not self.is_baseline[n]]
+        judges = [n for n in order if not self.is_baseline[n] and not self.silent[n]]
         distinct = self.beats | self.beats.T
         if self.best is not None:
             others = np.arange(len(distinct)) != self.best
@@ -120,9 +134,10 @@ class Claims:
 
     def beats_floor(self) -> list[bool | None]:
         """Tell which judges beat every baseline; None of these, and where there is none."""
-        floor = self.is_baseline
+        floor = self.is_baseline & ~self.silent
         above = np.asarray(self.beats[:, floor].all(axis=1))
-        return [bool(above[n]) if floor.any() and not floor[n] else None for n in range(len(floor))]
+        is_told = floor.any() & ~self.is_baseline & ~self.silent
+        return [bool(above[n]) if is_told[n] else None for n in range(len(floor))]
 
     def standing(self, one: int, other: int) -> Standing:
         """Say how a judge compares to one that agrees no more often than it.
@@ -138,6 +153,8 @@ class Claims:
         """
         if self.beats[one, other]:
             return "beats"
+        if self.reached[one, other] and self.evidence_now[one, other] < LEADS:
+            return "was ahead"
         against = self.reached[other, one] or self.evidence_now[other, one] >= LEADS
         if against or self.reached[one, other]:
             return "both ways"
@@ -150,12 +167,17 @@ def claims(
     agreement: FloatArray,
     votes_left: int = 0,
     most_over_floor: float = 1.0,
+    *,
+    is_silent: BoolArray | None = None,
+    margin: float = MARGIN,
+    by_answer: Sequence[Entered] = (),
 ) -> Claims:
     """Put together what may be claimed of judges.
 
-    `is_baseline` and `agreement`, the overall one with NaN where there is none, have shape (J,).
-    The comparisons of the run still want so many votes; `most_over_floor` is the largest D that a
-    prompt can bring against a baseline.
+    `is_baseline` and `agreement`, the overall one with NaN where there is none, have shape (J,), as
+    has `is_silent`. The comparisons of the run still want so many votes; `most_over_floor` is the
+    largest D that a prompt can bring against a baseline. Judges are practically the same where they
+    are within the `margin` in all votes, and `by_answer`, in the votes for each answer.
 
     Examples
     --------
@@ -170,33 +192,41 @@ def claims(
     >>> proof.ranks(), proof.letters([0, 1])
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
-    judges, floor = int((~is_baseline).sum()), int(is_baseline.sum())
+    silent = np.zeros_like(is_baseline) if is_silent is None else is_silent
+    judges, floor = int((~is_baseline & ~silent).sum()), int((is_baseline & ~silent).sum())
     planned, required = entered.planned, entered.required
     if not entered.n_judges:  # nothing has been opened
         entered = enter([Opened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
-    needed = thresholds(is_baseline)
+    needed = thresholds(is_baseline, silent)
     proof = evidence(entered, needed)
-    beaten = beats(proof.reached, agreement)
-    are_judges = ~(is_baseline[:, None] | is_baseline)
+    beaten = beats(proof.reached, proof.log_now, agreement)
+    are_judges = ~((is_baseline | silent)[:, None] | (is_baseline | silent))
     is_enough = proof.log_largest >= np.log(max(1, best_threshold(judges)))
-    ahead = beats(are_judges & is_enough, agreement)
-    values = np.where(is_baseline | np.isnan(agreement), -np.inf, agreement)
+    ahead = beats(are_judges & is_enough, proof.log_now, agreement)
+    values = np.where(is_baseline | silent | np.isnan(agreement), -np.inf, agreement)
     agrees_most = np.isin(np.arange(len(values)), best_first(values.tolist())[:1])
     rivals = (agrees_most & np.isfinite(values))[:, None] & are_judges & ~ahead & ~np.isinf(needed)
     needed = np.where(rivals, best_threshold(judges), needed)
     few = too_few(planned, judges, floor, most_over_floor)
-    is_ready = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
+    is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
+    alike = [practically_same(each, is_baseline | silent, margin) for each in (entered, *by_answer)]
     return Claims(
         is_baseline=is_baseline,
+        silent=silent,
         beats=beaten,
         ahead=ahead,
         reached=proof.reached,
         evidence=np.exp(np.minimum(proof.log_largest, np.log(MOST_EVIDENCE))),
         evidence_now=np.exp(np.minimum(proof.log_now, np.log(MOST_EVIDENCE))),
         needed=needed,
-        forecast=_forecasts(np.log(needed), proof.log_largest, proof.growth, is_ready),
+        can_reach=proof.log_possible >= np.log(needed) - _TOLERANCE,
+        forecast=_forecasts(np.log(needed) - proof.log_largest, proof.growth, is_told=is_told),
         since=np.where(beaten, proof.since, np.array(None)).tolist(),
-        same=practically_same(entered, is_baseline) & ~(proof.reached & proof.reached.T),
+        until=np.where(proof.until == NEVER, np.array(None), proof.until).tolist(),
+        by_one=entered.carriers != NOBODY,
+        carriers=entered.carriers,
+        same=np.all(alike, axis=0) & ~(proof.reached & proof.reached.T),
+        margin=margin,
         always=always_valid(entered.right, entered.votes, entered.most_votes),
         threshold=judges * (judges - 1) / SIGNIFICANCE or None,
         best_threshold=best_threshold(judges) if judges > 1 else None,
@@ -206,19 +236,17 @@ def claims(
         entered=len(entered.prompts),
         votes=entered.all_votes,
         votes_left=votes_left,
-        best=best_judge(ahead, beaten, is_baseline),
+        best=best_judge(ahead, beaten, is_baseline, silent),
         too_few_prompts=few,
         first_claim=first_claim(planned, required, judges, floor, most_over_floor),
     )
 
 
-def _forecasts(
-    log_needed: FloatArray, log_largest: FloatArray, growth: FloatArray, is_ready: bool
-) -> Forecasts:
+def _forecasts(log_missing: FloatArray, growth: FloatArray, *, is_told: bool) -> Forecasts:
     """Return forecasts where something can be claimed, and where it is not too early to tell."""
-    cells = np.stack([log_needed - log_largest, *growth], axis=-1).tolist()
+    cells = np.stack([log_missing, *growth], axis=-1).tolist()
     return [
-        [forecast(*cell) if np.isfinite(cell[0]) and is_ready else None for cell in row]
+        [forecast(*cell) if np.isfinite(cell[0]) and is_told else None for cell in row]
         for row in cells
     ]
 
@@ -390,6 +418,19 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
     gained, shared = (sum_of_rows(of * is_taken) for of in (gain, share))
     bracket = np.full(len(columns), log(1e-300)), np.log(np.minimum(gained / shared, 1 - 1e-9))
     return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
+
+
+def margin_above(baselines: Sequence[float]) -> float:
+    """Return the margin of a run whose `baselines` agree with people so often.
+
+    It is never more than half of what lies between the best of them and 1.
+
+    Examples
+    --------
+    >>> margin_above([]), margin_above([0.25, 0.5]), round(margin_above([0.5, 0.94]), 6)
+    (0.1, 0.1, 0.03)
+    """
+    return min(MARGIN, (1 - max(baselines, default=0.0)) / 2)
 
 
 def _counted(

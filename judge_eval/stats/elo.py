@@ -22,15 +22,22 @@ BASELINE = "baselines have no ELO: the judges play among themselves"
 ALONE = "there is no other judge to play against"
 RATINGS = "ratings have no ELO: a single rating is neither right nor wrong"
 VOTE_FIRST = "it moves with every vote, so it waits until you have none left to cast here"
+SILENT = "it has no verdict on what people voted on"
+TUNED_JUDGE = "it was tuned on votes of this run"
 TUNED = "while judges are tuned no ELO is shown: it is of votes that are held out, too"
 
 
 def unrated(
-    judges: Mapping[Key, bool], *, are_ratings: bool = False, withheld: str = ""
+    judges: Mapping[Key, bool],
+    left_out: Mapping[Key, str] | None = None,
+    *,
+    are_ratings: bool = False,
+    withheld: str = "",
 ) -> dict[Key, str]:
     """Return why judges have no ELO, of those that have none; `judges` tells which are baselines.
 
-    Where votes `are_ratings` nobody has one, nor where it is `withheld` for a reason.
+    Where votes `are_ratings` nobody has one, nor where it is `withheld` for a reason. Those that
+    are `left_out`, each with the reason, are no players.
 
     Examples
     --------
@@ -38,11 +45,15 @@ def unrated(
     (['c'], {})
     >>> unrated({"a": False})
     {'a': 'there is no other judge to play against'}
+    >>> unrated({"a": False, "b": False, "c": False}, {"c": SILENT})
+    {'c': 'it has no verdict on what people voted on'}
     """
     if are_ratings or withheld:
         return dict.fromkeys(judges, RATINGS if are_ratings else withheld)
-    players = [key for key, is_baseline in judges.items() if not is_baseline] or list(judges)
-    reasons = {key: BASELINE for key in judges if key not in players}
+    left_out = left_out or {}
+    named = [key for key, is_baseline in judges.items() if not is_baseline]
+    players = [key for key in named or judges if key not in left_out]
+    reasons = {key: left_out.get(key, BASELINE) for key in judges if key not in players}
     return reasons | ({players[0]: ALONE} if len(players) == 1 else {})
 
 

@@ -11,6 +11,8 @@ from pydantic import ConfigDict, Field
 Interval: TypeAlias = tuple[float, float]
 
 SIGNIFICANCE: Final = 0.05
+# Less evidence than this is none in words.
+LEADS: Final = 3.0
 # From this winning rate on a judge passes the Alt-Test.
 PASSES: Final = 0.5
 # Below it words name coverage too.

@@ -13,13 +13,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.estimate import LEADS, SIGNIFICANCE
 from judge_eval.stats.evidence_order import Entered
 from judge_eval.stats.judge_figures import ratio
 
 NEVER: Final = -1
-# Less evidence than this is none in words.
-LEADS: Final = 3.0
 # With fewer prompts there is no forecast of how many more votes it takes.
 FEWEST_FOR_FORECAST: Final = 20
 
@@ -40,14 +38,18 @@ class Evidence:
     """The evidence that the judge of a row is better than that of a column, shapes (J, J).
 
     Logarithms, for it may be beyond any float: `log_now` and `log_largest`, which is what counts.
-    `since` is the entry with which it first reached its threshold, or `NEVER`. `growth`, of shape
-    (2, J, J), is what the best bet would gain per vote, of all `votes` on the prompts that entered,
-    if the difference were as large as it may be, and as small.
+    `log_possible` is what it comes to if the row alone is right on all prompts that have not
+    entered. `since` is the entry with which it first reached its threshold, or `NEVER`, and `until`
+    the vote up to which it was at least `LEADS`. `growth`, of shape (2, J, J), is what the best bet
+    would gain per vote, of all `votes` on the prompts that entered, if the difference were as large
+    as it may be, and as small.
     """
 
     log_now: FloatArray
     log_largest: FloatArray
+    log_possible: FloatArray
     since: IntArray
+    until: IntArray
     growth: FloatArray
     votes: int
 
@@ -70,9 +72,12 @@ def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
     """
     judges = entered.n_judges
     one, other = np.triu_indices(judges, 1)
+    most = max(entered.planned.max(initial=1), entered.most_votes.max(initial=1))
+    log_rest = np.log1p(entered.rest[:, None] / most * NODES).sum(axis=0) + np.log(WEIGHTS)
     log_now, log_largest = (np.zeros((judges, judges)) for _ in range(2))
+    log_possible = np.full((judges, judges), np.logaddexp.reduce(log_rest))
     growth = np.zeros((2, judges, judges))
-    since = np.full((judges, judges), NEVER)
+    since, until = (np.full((judges, judges), NEVER) for _ in range(2))
     for part in parts(len(one) if len(entered.prompts) else 0):
         differences = np.nan_to_num(entered.differences[:, part])
         # What brings no difference moves no evidence: those that do come first.
@@ -89,10 +94,18 @@ def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
             reached = log_all >= np.log(thresholds[cell])
             first = np.take_along_axis(order, reached.argmax(axis=0)[None], axis=0)[0]
             since[cell] = np.where(reached.any(axis=0), entered.seqs[first], NEVER)
+            leads = log_all >= log(LEADS)
+            final = len(leads) - 1 - leads[::-1].argmax(axis=0)
+            final = np.take_along_axis(order, final[None], axis=0)[0]
+            until[cell] = np.where(leads.any(axis=0), entered.vote_numbers[final], NEVER)
+            logs = times.T.astype(np.float64) @ np.log1p(sign * values[:, None] * NODES)
+            log_possible[cell] = np.logaddexp.reduce(logs + log_rest, axis=1)
             for which, errors in enumerate((_LARGER, _SMALLER)):
                 bets = np.clip(sign * values[:, None] + errors * error, -1, 1)
                 growth[(which, *cell)] = best_growth(bets, times) / entered.all_votes
-    return Evidence(log_now, log_largest, since, growth, entered.all_votes)
+    return Evidence(
+        log_now, log_largest, log_possible, since, until, growth, votes=entered.all_votes
+    )
 
 
 def _counted(differences: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -175,23 +188,26 @@ def best_growth(bets: FloatArray, times: IntArray | int = 1) -> FloatArray:
     return sum_of_rows(times * np.log1p(low * bets))
 
 
-def thresholds(is_baseline: BoolArray) -> FloatArray:
+def thresholds(is_baseline: BoolArray, is_silent: BoolArray | None = None) -> FloatArray:
     """Return the evidence that the judge of a row needs to be called better, shape (J, J).
 
     With k judges that are no baselines, and b that are: k (k - 1) / 0.05 among judges, k b / 0.05
     between a judge and a baseline, either way, and infinite between baselines, of which nothing is
-    claimed.
+    claimed. Of those that are silent nothing is claimed either, and they count in no number.
 
     Examples
     --------
     >>> thresholds(np.array([False, False, True])).tolist()
     [[inf, 40.0, 40.0], [40.0, inf, 40.0], [40.0, 40.0, inf]]
+    >>> thresholds(np.array([False, False, True]), np.array([False, True, False])).tolist()
+    [[inf, inf, 20.0], [inf, inf, inf], [20.0, inf, inf]]
     """
-    baselines = int(is_baseline.sum())
-    judges = len(is_baseline) - baselines
+    silent = np.zeros_like(is_baseline) if is_silent is None else is_silent
+    baselines = int((is_baseline & ~silent).sum())
+    judges = int((~is_baseline & ~silent).sum())
     one, other = is_baseline[:, None], is_baseline[None, :]
     needed = np.where(one | other, judges * baselines, judges * (judges - 1)) / SIGNIFICANCE
-    needed[one & other] = np.inf
+    needed[(one & other) | silent[:, None] | silent] = np.inf
     np.fill_diagonal(needed, np.inf)
     return needed
 
@@ -210,24 +226,34 @@ def best_threshold(judges: int) -> float:
     return judges / SIGNIFICANCE
 
 
-def beats(reached: BoolArray, agreement: FloatArray) -> BoolArray:
+def beats(reached: BoolArray, log_now: FloatArray, agreement: FloatArray) -> BoolArray:
     """Tell which judge of a row beats which of a column, shape (J, J).
 
-    It needs enough evidence, not the reverse as well, and more overall `agreement`, shape (J,).
+    The evidence was enough once and is at least `LEADS` now, not the reverse as well, and the
+    judge has more overall `agreement`, shape (J,).
 
     Examples
     --------
-    >>> reached = np.array([[False, True], [False, False]])
-    >>> beats(reached, np.array([0.8, 0.7])).tolist(), beats(reached, np.array([0.7, 0.8])).any()
-    ([[False, True], [False, False]], np.False_)
+    >>> reached, now = np.array([[False, True], [False, False]]), np.log([[1, 3], [1, 1]])
+    >>> beats(reached, now, np.array([0.8, 0.7])).tolist()
+    [[False, True], [False, False]]
+    >>> beats(reached, now, np.array([0.7, 0.8])).any()
+    np.False_
+    >>> beats(reached, now - 0.1, np.array([0.8, 0.7])).any()
+    np.False_
     """
-    return np.asarray(reached & ~reached.T & (agreement[:, None] > agreement[None, :]))
+    is_lasting = log_now >= log(LEADS) - _ROUNDING
+    above = agreement[:, None] > agreement[None, :]
+    return np.asarray(reached & ~reached.T & is_lasting & above)
 
 
-def best_judge(ahead: BoolArray, beats: BoolArray, is_baseline: BoolArray) -> int | None:
+def best_judge(
+    ahead: BoolArray, beats: BoolArray, is_baseline: BoolArray, is_silent: BoolArray | None = None
+) -> int | None:
     """Return the place of the best judge: ahead of every other judge, and beating every baseline.
 
-    `ahead` is `beats` by the threshold of the best judge. A run with one judge has no best.
+    `ahead` is `beats` by the threshold of the best judge. A run with one judge has no best; those
+    that are silent are none.
 
     Examples
     --------
@@ -237,8 +263,9 @@ def best_judge(ahead: BoolArray, beats: BoolArray, is_baseline: BoolArray) -> in
     >>> best_judge(ahead, over_floor, is_baseline), best_judge(ahead, ~over_floor, is_baseline)
     (0, None)
     """
-    judges = np.flatnonzero(~is_baseline)
-    is_best = (ahead[:, judges].sum(axis=1) == len(judges) - 1) & beats[:, is_baseline].all(axis=1)
+    speaks = np.ones_like(is_baseline) if is_silent is None else ~is_silent
+    judges, floor = np.flatnonzero(~is_baseline & speaks), is_baseline & speaks
+    is_best = (ahead[:, judges].sum(axis=1) == len(judges) - 1) & beats[:, floor].all(axis=1)
     return next((n for n in judges.tolist() if is_best[n] and len(judges) > 1), None)
 
 

@@ -9,7 +9,7 @@ would otherwise outweigh all others.
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self, TypeAlias
 
@@ -25,6 +25,8 @@ from judge_eval.stats.outcomes_table import UNASSIGNED, Codes
 MOST_WAITING: Final = 10
 # A prompt enters with at most so many times the median of the votes on a prompt.
 MOST_MEDIANS: Final = 4
+# The voter of labels that are no single person's.
+NOBODY: Final = -1
 
 
 class Opened(NamedTuple):
@@ -50,11 +52,12 @@ class VotesRequired(NamedTuple):
 
 
 class Voted(NamedTuple):
-    """A vote that counts: it was not taken back, nor left out."""
+    """A vote that counts: it was not taken back, nor left out. Labels of a file are `NOBODY`'s."""
 
     seq: int
     comparison: int
     choice: int
+    voter: int = NOBODY
 
 
 class OutOfOrder(NamedTuple):
@@ -91,9 +94,13 @@ class Entered:
 
     `all_votes` are all first wanted votes on the prompts that entered. `planned` are the votes with
     which each open prompt may enter, and `cut` is how many prompts that leaves out votes of; each
-    has so many `required` votes. `lopsided` says of each judge which part of its votes is on
-    prompts that are cut, so that what entered says something else than all of them; empty where
-    none is.
+    has so many `required` votes. `rest` are those of `planned` of prompts that have not entered.
+    `lopsided` says of each judge which part of its votes is on prompts that are cut, so that what
+    entered says something else than all of them; empty where none is.
+
+    `vote_numbers`, of shape (n,), are how many votes there were when a prompt entered. `carriers`,
+    of shape (J, J), are the voters without whose votes the row is no longer ahead of the column, or
+    `NOBODY`.
     """
 
     prompts: tuple[int, ...]
@@ -106,6 +113,9 @@ class Entered:
     all_votes: int
     planned: IntArray
     required: IntArray
+    rest: IntArray
+    vote_numbers: IntArray
+    carriers: IntArray
     cut: int = 0
     lopsided: tuple[str, ...] = ()
 
@@ -152,6 +162,7 @@ class _Comparison:
     votes_wanted: int
     verdicts: Sequence[int]
     choices: list[int] = field(default_factory=list)
+    voters: list[int] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
@@ -159,11 +170,16 @@ class _Comparison:
 
 
 class EnteredPrompt(NamedTuple):
-    """A prompt as it entered: its comparisons, and the votes on each with which it did."""
+    """A prompt as it entered: its comparisons, and the votes on each with which it did.
+
+    `voters` are those of the votes one after another; there were so many votes in all by then.
+    """
 
     seq: int
     most_votes: int
     votes: list[tuple[int, list[int]]]
+    voters: list[int]
+    vote_number: int
     is_cut: bool
 
 
@@ -186,6 +202,7 @@ class PromptQueue:
         self.sorted_sizes: list[int] = []
         self.most_votes = 0
         self.most_waiting = float(MOST_WAITING)
+        self.votes = 0
         self.entries: dict[int, EnteredPrompt] = {}
 
     def follow(self, events: Iterable[Event]) -> Self:
@@ -206,7 +223,9 @@ class PromptQueue:
             self._open(event)
         comparison = self.comparisons[event.comparison]
         if isinstance(event, Voted):
+            self.votes += 1
             comparison.choices.append(event.choice)
+            comparison.voters.append(event.voter)
             if len(comparison.choices) != comparison.votes_wanted:
                 return
         elif self._place_of(comparison.prompt) not in self.waiting:
@@ -270,27 +289,38 @@ class PromptQueue:
         left = self.sizes[prompt] if self.are_units else left
         is_cut = self.sizes[prompt] > left
         self.most_votes = max(self.most_votes, most)
-        votes = []
+        votes: list[tuple[int, list[int]]] = []
+        voters: list[int] = []
         for number in self._in_order(self.of_prompt[prompt]):
             one = self.comparisons[number]
-            votes.append((number, one.choices[: min(one.votes_wanted, left)]))
+            taken = min(one.votes_wanted, left)
+            votes.append((number, one.choices[:taken]))
+            voters += one.voters[:taken]
             left -= len(votes[-1][1])
-        self.entries[prompt] = EnteredPrompt(seq, self.most_votes, votes, is_cut)
+        self.entries[prompt] = EnteredPrompt(
+            seq, self.most_votes, votes, voters, self.votes, is_cut
+        )
 
     def _in_order(self, comparisons: Iterable[int]) -> list[int]:
         order = self.comparison_order
         return sorted(comparisons, key=None if order is None else order.__getitem__)
 
-    def entered(self) -> Entered:
+    def entered(self, only: int | None = None) -> Entered:
+        """Return what has entered; with `only`, of its votes those for this choice."""
         entries = list(self.entries.values())
         parts = [part for entry in entries for part in entry.votes]
         verdicts = self._verdicts([number for number, _ in parts])
         choices = np.array([choice for _, of in parts for choice in of], np.int64)
-        sizes = np.array([len(of) for _, of in parts], np.int64)
+        voters = np.array([who for entry in entries for who in entry.voters], np.int64)
+        of_part = np.repeat(np.arange(len(parts)), [len(of) for _, of in parts])
+        if only is not None:
+            kept = choices == only
+            choices, voters, of_part = choices[kept], voters[kept], of_part[kept]
+        sizes = np.bincount(of_part, minlength=len(parts)).astype(np.int64)
         ends = np.cumsum([len(entry.votes) for entry in entries], dtype=np.int64)
-        right = _sums(
-            np.repeat(verdicts, sizes, axis=0) == choices[:, None], np.cumsum(sizes, dtype=np.int64)
-        )
+        said = verdicts[of_part]
+        is_right = said == choices[:, None]
+        right = _sums(is_right, np.cumsum(sizes, dtype=np.int64))
         assigned = (verdicts != UNASSIGNED) * sizes[:, None]
         most_votes = np.array([entry.most_votes for entry in entries], np.int64)
         shared, apart = _apart(right, assigned, ends)
@@ -307,6 +337,9 @@ class PromptQueue:
             all_votes=sum(self.sizes[prompt] for prompt in self.entries),
             planned=np.minimum(required, most),
             required=required,
+            rest=np.minimum(required[[p not in self.entries for p in self.sizes]], most),
+            vote_numbers=np.array([entry.vote_number for entry in entries], np.int64),
+            carriers=carriers(*_without_voters(voters, is_right, said != UNASSIGNED)),
             cut=int((required > most).sum()),
             lopsided=self._lopsided(most),
         )
@@ -332,6 +365,42 @@ class PromptQueue:
         require(len(widths) < 2, "every comparison needs a code of every judge")
         rows = [self.comparisons[number].verdicts for number in numbers]
         return np.array(rows, np.int16).reshape(len(rows), max(widths, default=0))
+
+
+def carriers(total: FloatArray, without: Iterable[tuple[int, FloatArray]]) -> IntArray:
+    """Return the voter without whose votes the judge of a row is no longer ahead, shape (J, J).
+
+    `total` is by how much it is ahead of that of a column, and `without` the same without the votes
+    of each voter. `NOBODY` where nobody alone carries it, or it is not ahead at all.
+
+    Examples
+    --------
+    >>> ahead = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> carriers(ahead, [(NOBODY, 0 * ahead), (7, -ahead), (8, 2 * ahead)]).tolist()
+    [[-1, 7], [-1, -1]]
+    """
+    found = np.full(total.shape, NOBODY)
+    for voter, left in without:
+        found[(total > 0) & (found == NOBODY) & (left <= 0)] = voter
+    return found
+
+
+def _without_voters(
+    voters: IntArray, is_right: BoolArray, is_asked: BoolArray
+) -> tuple[FloatArray, Iterator[tuple[int, FloatArray]]]:
+    """Return on how many more votes each judge is right than each other, and without each voter."""
+    order = np.argsort(voters, kind="stable")
+    names, starts = np.unique(voters[order], return_index=True)
+    right, asked = (of[order].astype(np.float64) for of in (is_right, is_asked))
+    ends = [*starts[1:].tolist(), len(order)]
+    wins = [
+        # Whole numbers, so a product of matrices is exact.
+        right[start:end].T @ asked[start:end]
+        for start, end in zip(starts.tolist(), ends, strict=False)
+    ]
+    leads = [each - each.T for each in wins]
+    total = np.sum(leads, axis=0) if leads else np.zeros((right.shape[1],) * 2)
+    return total, zip(names.tolist(), (total - each for each in leads), strict=True)
 
 
 def _sums(rows: IntArray | BoolArray, ends: IntArray) -> IntArray:

@@ -16,11 +16,12 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import Share
-from judge_eval.stats.evidence_order import Entered, Event, Order, PromptQueue
+from judge_eval.stats.evidence_order import Entered, Event, Order, PromptQueue, carriers
 from judge_eval.stats.judge_figures import ratio, share_of_prompts
 
 # Twenty thousand items of one prompt make 200 million pairs.
 MOST_NEIGHBOURS = 300
+MOST_CARRIERS = 100
 BY_CONSTRUCTION = "it rates alike whatever people rate differently, which is 1/2"
 
 
@@ -151,6 +152,17 @@ def enter_units(
     shares = ratio(*order_credits(own, verdicts, assigned))
     brings = ~np.isnan(shares)
     one, other = np.triu_indices(shares.shape[1], 1)
+
+    def ahead(some: Ratings) -> FloatArray:
+        means = np.nan_to_num(ratio(*order_credits(some, verdicts, assigned))).sum(axis=0)
+        return np.asarray(means[:, None] - means)
+
+    voters = np.array([who for entry in entries for who in entry.voters], np.int64)
+    names, counts = np.unique(voters, return_counts=True)
+    # Of very many people those with most ratings may carry a lead.
+    names = names[np.argsort(-counts, kind="stable")[:MOST_CARRIERS]]
+    without = ((name, ahead(own.where(voters != name))) for name in names.tolist())
+    rest = sum(unit not in queue.entries for unit in queue.sizes)
     return Entered(
         prompts=tuple(queue.entries),
         seqs=np.array([entry.seq for entry in entries], np.int64),
@@ -162,4 +174,7 @@ def enter_units(
         all_votes=len(place),
         planned=np.ones(len(queue.sizes), np.int64),
         required=np.array([*queue.sizes.values()], np.int64),
+        rest=np.ones(rest, np.int64),
+        vote_numbers=np.array([entry.vote_number for entry in entries], np.int64),
+        carriers=carriers(ahead(own), without),
     )

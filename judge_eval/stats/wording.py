@@ -5,17 +5,18 @@ somebody's hand, the most urgent first, each with a word that leads it. `Words.n
 the further figures.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
-from humanjudge.lib.text import listed, number_of, odds
+from humanjudge.lib.text import fixed, listed, number_of, odds
+from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import tie_group_members
-from judge_eval.stats.claims import MARGIN, Claims
-from judge_eval.stats.estimate import WELL_COVERED
+from judge_eval.stats.claims import Claims
+from judge_eval.stats.estimate import LEADS, WELL_COVERED
 from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, Forecast
 from judge_eval.stats.evidence_order import MOST_MEDIANS
 
@@ -23,13 +24,22 @@ MOST_SENTENCES: Final = 2
 MOST_POINTS: Final = 3
 # More names than these are no longer plain words; the table has them all.
 MOST_NAMES: Final = 3
-LITTLE: Final = f"less than {100 * MARGIN:.0f} points"
+# A longer headline is no longer read at a glance.
+MOST_WORDS: Final = 40
+# With fewer people nobody is told to stop voting.
+FEWEST_PEOPLE: Final = 2
+# A forecast whose upper end is more than so many times the lower one has no upper end in words.
+FARTHEST: Final = 10
 # Judges that agree with themselves less often are named.
 NAMED_SELF_AGREEMENT: Final = 0.9
 
 
 def _percent(share: float | None) -> str:
     return f"{100 * (share or 0):.0f} %"
+
+
+def _are(things: Sequence[object]) -> str:
+    return "is" if len(things) == 1 else "are"
 
 
 def claim_in_words(winner: str, loser: str, is_baseline: bool) -> str:
@@ -43,6 +53,28 @@ def claim_in_words(winner: str, loser: str, is_baseline: bool) -> str:
     return f"{loser} is worse than {winner}" if is_baseline else f"{winner} beats {loser}"
 
 
+def difference_in_words(
+    difference: float, low: float | None, high: float | None
+) -> tuple[str, str]:
+    """Return a difference of two shares in points, and its interval.
+
+    Examples
+    --------
+    >>> difference_in_words(0.0412, 0.021, 0.0603), difference_in_words(0.0044, None, None)
+    (('4 points', '2 to 6'), ('0.4 points', ''))
+    >>> difference_in_words(0.01, -0.004, 0.02)
+    ('1 point', '-0.4 to 2')
+    """
+    ends = [end for end in (low, high) if end is not None and end == end]
+    # As many decimals as the smallest of them needs to be told from nothing.
+    points, *interval = (
+        fixed(100 * each, 0 if abs(each) >= 0.0095 or not each else 1)
+        for each in (difference, *ends)
+    )
+    unit = "point" if points in ("1", "-1") else "points"
+    return f"{points} {unit}", " to ".join(interval)
+
+
 def _first(texts: Sequence[str], rest: str) -> list[str]:
     """Return as many texts as a sentence has room for, and how many more there are."""
     more = [f"{len(texts) - MOST_NAMES} {rest}"] if len(texts) > MOST_NAMES else []
@@ -53,30 +85,36 @@ def _first(texts: Sequence[str], rest: str) -> list[str]:
 class Words:
     """Sentences about the judges at the places of `claims`; `order` has them best first.
 
-    `agreement` and `coverage` are shares, None where there is none; `people` is the share on which
-    people agree with each other, `people_low` the low end of its interval, and `chance` what it
-    would be by chance. `contradicting` has points of agreement that judges lose by contradicting
-    themselves, of which less than one is not mentioned; `identical` are groups of judges with the
-    same verdict on every item; `impossible` has by choice how often judges gave it although no vote
-    can. `withdrawn` are claims about one judge and another that hold no longer, with the reason;
-    without another, that a judge is the best. What is voted on is called `noun`, and `part` the
-    part of a run that this is about. While judges are tuned, `is_tuning`, it is about one half.
+    `agreement` and `coverage` are shares, None where there is none, and `differences`, of shape (3,
+    J, J), by how much rows agree more than columns, with the ends of its interval. So many people
+    (`voters`) cast the `votes` on so many `prompts`, besides whom some are `labels` of no single
+    person. `people` is the share on which people agree with each other, `people_low` the low end of
+    its interval, and `chance` what it would be by chance. `contradicting` has points of agreement
+    that judges lose by contradicting themselves, of which less than one is not mentioned;
+    `identical` are groups of judges with the same verdict on every item; `impossible` has by choice
+    how often judges gave it although no vote can. `withdrawn` are claims about one judge and
+    another that hold no longer, with the reason; without another, that a judge is the best. What is
+    voted on is called `noun`, and `part` the part of a run that this is about. While judges are
+    tuned, `is_tuning`, it is about one half.
 
     Examples
     --------
     >>> from judge_eval.stats.claims import claims
     >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
     >>> opened = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
-    >>> entered = enter([*opened, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
-    >>> is_baseline, agreement = np.array([False, False, True]), [0.975, 0.2, 0.5]
+    >>> voted = (Voted(40 + n, n, 0, voter=n // 20) for n in range(40))
+    >>> entered = enter([*opened, *voted], range(40))
+    >>> is_baseline, agreement = np.array([False, False, True]), [1.0, 0.2, 0.5]
     >>> claimed = claims(entered, is_baseline, np.array(agreement))
-    >>> names, about = ["north", "south", "random"], {"votes": 40, "people": 0.9}
+    >>> names, about = ["north", "south", "random"], {"votes": 40, "voters": 2, "prompts": 40}
     >>> words = Words(names, claimed, [0, 2, 1], agreement, [1, 0.8, 1], **about)
     >>> print(*words.headline())  # doctest: +NORMALIZE_WHITESPACE
-    north is the best judge: it agrees with people on 98 % (people among themselves: 90 %) and beats
-    south (evidence over 1,000,000 : 1). You may stop voting.
-    >>> words.points()
-    [('Unanswered', 'south left 20 % unanswered.'), ('Floor', 'Only north beats the baselines.')]
+    north agrees with people on 100 %, south on 20 %: 80 points more (evidence over 1,000,000 : 1).
+    Best of 2 judges: 40 votes of 2 people on 40 prompts.
+    >>> words.may_stop
+    True
+    >>> words.points()[0]
+    ('Unanswered', 'south left 20 % unanswered.')
     """
 
     names: Sequence[str]
@@ -85,6 +123,10 @@ class Words:
     agreement: Sequence[float | None]
     coverage: Sequence[float | None]
     votes: int
+    voters: int = 0
+    labels: bool = False
+    prompts: int = 0
+    differences: FloatArray | None = None
     people: float | None = None
     people_low: float | None = None
     chance: float | None = None
@@ -97,33 +139,62 @@ class Words:
     noun: str = "pair"
     part: str = ""
     is_tuning: bool = False
-    # What the shares are of.
-    agrees: str = "agrees with people on"
+    # Whether the shares are of people's order of ratings.
+    by_order: bool = False
+
+    @property
+    def agrees(self) -> str:
+        return "agrees with people's order on" if self.by_order else "agrees with people on"
 
     @cached_property
     def judges(self) -> list[int]:
-        """The places of judges that are no baselines, best first."""
-        return [n for n in self.order if not self.claims.is_baseline[n]]
+        """The places of judges that are no baselines and gave some verdict, best first."""
+        silent = self.claims.silent
+        return [n for n in self.order if not self.claims.is_baseline[n] and not silent[n]]
 
     @cached_property
     def floor(self) -> list[int]:
-        return [n for n in self.order if self.claims.is_baseline[n]]
+        silent = self.claims.silent
+        return [n for n in self.order if self.claims.is_baseline[n] and not silent[n]]
 
     @cached_property
     def silent(self) -> list[int]:
-        """Judges that have given no verdict at all, or none on what people voted on."""
-        return [n for n in self.judges if self.agreement[n] is None or not self.coverage[n]]
+        """Judges that have given no verdict on what people voted on."""
+        silent = self.claims.silent
+        return [n for n in self.order if silent[n] and not self.claims.is_baseline[n]]
+
+    @cached_property
+    def may_stop(self) -> bool:
+        """Whether whoever runs or votes in this run, while it is open, may be told to stop."""
+        is_whole = not self.part and not self.is_tuning and not self._by_chance()
+        is_best = self.claims.best is not None and self.carried is None
+        return is_whole and is_best and self.voters >= FEWEST_PEOPLE
+
+    @cached_property
+    def carried(self) -> tuple[int, int] | None:
+        """The judge that leads by one voter's votes alone, and the one it leads; None if none."""
+        first, *others = self.judges or [0]
+        rivals = [*others, *self.floor] if self.claims.best == first else others[:1]
+        by_one = (n for n in rivals if self.claims.by_one[first, n])
+        return next(((first, n) for n in by_one), None)
 
     def headline(self) -> list[str]:
-        """Say which judge is best and whether one may stop voting, or what is missing for it."""
+        """Say who leads and by how much, and by which votes, or what is missing for it."""
         first, *rest = [*self._by_chance(), *self._state()][:MOST_SENTENCES]
-        part = f"Only {self.part.removeprefix('only ')}: " if self.part else ""
-        part = part or ("On the tuning half: " if self.is_tuning and self.judges else "")
-        return [f"{part}{first}", *rest]
+        return [f"{self._about}{first}", *rest]
+
+    @property
+    def _about(self) -> str:
+        """Name the part of the run that it is about."""
+        if self.part:
+            return f"Only {self.part.removeprefix('only ')}: "
+        return "On the tuning half: " if self.is_tuning and self.judges else ""
 
     def points(self) -> list[tuple[str, str]]:
         """Return what may need somebody's hand, the most urgent first, each with its lead."""
-        headline = self.headline()
+        headline, people = self.headline(), ""
+        if self.people is not None:
+            people = f"Among themselves they agree on {_percent(self.people)}."
         every = [
             ("Unanswered", self._unanswered()),
             ("Changed", self._changed()),
@@ -132,6 +203,7 @@ class Words:
             ("Same", " ".join(self._equals(headline))),
             ("Lost to contradiction", self._contradicting()),
             ("Self-agreement", self._flipping()),
+            ("People", people if self._tells and not self._by_chance() else ""),
         ]
         points = [(lead, text) for lead, text in every if text and text not in headline]
         return points[:MOST_POINTS]
@@ -149,19 +221,22 @@ class Words:
         if not self.votes:
             nothing = "There are no votes yet, so nothing can be said about the judges."
             return [nothing, *([few] if few else [])]
+        if self.silent and not self.judges:
+            return [f"No judge has a verdict on any {self.noun} that people voted on."]
         if not self.judges and self.is_tuning:
             return ["Judges are being tuned on these votes: their figures are in the workshop."]
         if not self.judges:
             return ["No judge was asked yet.", "Add judges: they answer on the votes you have."]
-        if len(self.silent) == len(self.judges):
-            return [f"No judge has a verdict on any {self.noun} that people voted on."]
-        return self._early() if self._is_early else self._leader()
+        if self._is_early:
+            return self._early()
+        if self.claims.best is not None or (len(self.judges) == 1 and not self._open):
+            return self._best()
+        return self._leaders()
 
     @cached_property
     def _tells(self) -> bool:
         """Whether there is enough to compare judges at all."""
-        speaks = bool(self.votes) and len(self.silent) < len(self.judges)
-        return speaks and not self._is_early
+        return bool(self.votes) and bool(self.judges) and not self._is_early
 
     @property
     def _is_early(self) -> bool:
@@ -189,46 +264,158 @@ class Words:
             return [f"People agree no more than by chance {agree}."]
         return [f"Nothing shows that people agree beyond chance {agree}."]
 
-    def _leader(self) -> list[str]:
+    def _best(self) -> list[str]:
+        """Say by how much the best judge, or the only one, is ahead of the nearest."""
         first, *others = self.judges
-        name, agrees = self.names[first], f"{self.agrees} {self._beside_people(first)}"
-        if not others:
-            return [f"{name} is the only judge: it {agrees}.", *filter(None, [self._floor()])]
-        if self.claims.best is not None:
-            beats = "" if self._by_chance() else self._beaten(first)
-            stop = [] if self.part or self.is_tuning else ["You may stop voting."]
-            return [f"{name} is the best judge: it {agrees}{beats}.", *stop]
-        if len(self.silent) == len(others):
-            return [f"{name} is the only judge with verdicts: it {agrees}."]
+        against = [*others] or self.floor
+        rank = f"Best of {len(self.judges)} judges" if others else "It is the only judge"
+        rank += ", by one voter's votes alone" if self.carried and not self._one_voted else ""
+        sentence = self._share_of(first)
+        if against:
+            sentence = self._effect(first, self._weakest_of([first], against)[1])
+        return [f"{sentence}.", f"{rank}: {self._basis}{self._one_voted}."]
+
+    def _share_of(self, judge: int) -> str:
+        return f"{self.names[judge]} {self.agrees} {_percent(self.agreement[judge])}"
+
+    def _effect(self, winner: int, loser: int) -> str:
+        """Say by how many points the winner agrees more than the loser."""
+        points, interval = self._difference(winner, loser)
+        evidence = f"evidence {odds(self.claims.evidence[winner, loser])}"
+        beside = f"{interval}; {evidence}" if interval else evidence
+        against = f"{self.names[loser]} on {_percent(self.agreement[loser])}"
+        return f"{self._share_of(winner)}, {against}: {points} more ({beside})"
+
+    def _difference(self, judge: int, rival: int) -> tuple[str, str]:
+        if self.differences is not None:
+            return difference_in_words(*self.differences[:, judge, rival].tolist())
+        value = (self.agreement[judge] or 0) - (self.agreement[rival] or 0)
+        return difference_in_words(value, None, None)
+
+    @cached_property
+    def _basis(self) -> str:
+        """Say which votes it is of."""
+        votes, on = number_of(self.votes, "vote"), f" on {number_of(self.prompts, 'prompt')}"
+        people = f"{self.voters:,} {'person' if self.voters == 1 else 'people'}"
+        if self.labels:
+            labels = "labels of the file"
+            return (
+                f"{votes} of {people} and {labels}{on}" if self.voters else f"{votes}{on}, {labels}"
+            )
+        return f"{votes} of {people}{on}" if self.voters > 1 else f"{votes}{on}"
+
+    @property
+    def _one_voted(self) -> str:
+        return "; one person voted" if self.voters == 1 and not self.labels else ""
+
+    @cached_property
+    def _tiers(self) -> list[list[int]]:
+        """Judges in groups: the first, with those that its evidence does not tell apart, and so on.
+
+        What is practically the same is told apart by no evidence.
+        """
+        tiers, left = [], [*self.judges]
+        while left:
+            top = left[0]
+            tier = [n for n in left if n == top or self._is_near(top, n)]
+            tiers.append(tier)
+            left = [n for n in left if n not in tier]
+        return tiers
+
+    def _is_near(self, judge: int, rival: int) -> bool:
+        return bool(self.claims.evidence_now[judge, rival] < LEADS) or self._is_equal(judge, rival)
+
+    def _weakest_of(self, some: Sequence[int], others: Sequence[int]) -> tuple[int, int]:
+        """Of those and the others, the two with the least evidence between them."""
+        pairs = ((one, other) for one in some for other in others)
+        return min(pairs, key=lambda pair: (self.claims.evidence[pair], pair))
+
+    @cached_property
+    def _compared(self) -> tuple[int, int]:
+        """The two on whom it depends what else is to be learnt: of groups, the nearest of each.
+
+        Where these are settled it is the first one and the nearest rival, or the floor.
+        """
+        if self._rivals and len(self._tiers) > 1:
+            nearest = self._weakest_of(*self._tiers[:2])
+            if not self.claims.ahead[nearest] and not self.claims.beats[nearest]:
+                return nearest
+        return self._weakest_of(self.judges[:1], self._open)
+
+    def _leaders(self) -> list[str]:
+        """Say who leads, not settled, or who cannot be told apart, and what would settle it."""
+        first = self.judges[0]
         alike = [text for group, text in self._groups if first in group]
-        if not alike and not self._open:
-            return [f"{name} is ahead of all judges with verdicts: it {agrees}."]
-        return [*(alike[:1] or [self._unsettled()]), f"{name} {agrees}."]
+        # More votes are never asked for to tell those apart that hardly differ.
+        is_settled = bool(alike) or not self._open
+        outlook = "" if is_settled else self._outlook()
+        ending = f"{self._basis}{self._one_voted}{outlook}."
+        if is_settled:
+            return [*(alike[:1] or [f"{self._share_of(first)}."]), ending]
+        sentence = self._standing(has_shares=True)
+        if len(f"{self._about} {sentence} {ending}".split()) > MOST_WORDS:
+            sentence = self._standing(has_shares=False)
+        if len(f"{self._about} {sentence} {ending}".split()) > MOST_WORDS:
+            ending = f"{number_of(self.votes, 'vote')}{outlook}."
+        return [f"{sentence}.", ending]
 
-    def _beaten(self, best: int) -> str:
-        """Say that the best judge is ahead of all others, and of a whole run how surely."""
-        others = [n for n in self.judges if n != best]
-        beats = "beats" if self.claims.beats[best, others].all() else "is ahead of"
-        whom = f"all {len(others)} other judges" if len(others) > 2 else self._names(others)
-        least = odds(min(self.claims.evidence[best, n] for n in others))
-        at_least = "" if len(others) == 1 or least.startswith("over") else "at least "
-        whom += f" by {LITTLE}" if self.claims.same[best, others].all() else ""
-        return f" and {beats} {whom}" + ("" if self.part else f" (evidence {at_least}{least})")
+    def _standing(self, *, has_shares: bool) -> str:
+        """Say how the first judges stand to the next ones, or to the floor."""
+        (first, *_), (judge, rival) = self.judges, self._compared
+        name = self._with_shares if has_shares else self._so_many
+        if self._worse:
+            return f"{self._share_of(first)}, but is worse than {self._names(self._worse, 'or')}"
+        if self._points_both_ways:
+            both = f"{name([first])} agrees most, but the evidence points both ways."
+            return (self._turned() or both).removesuffix(".")
+        if not self._rivals and self.claims.evidence_now[judge, rival] < LEADS:
+            than = f"nothing shows that it is better than {self.names[rival]}"
+            is_alone = len(self.judges) == 1
+            most = self._share_of(first) if is_alone else f"{name([first])} agrees most"
+            return f"{most}, but {than}"
+        order = "By people's order, " if self.by_order else ""
+        return order + self._by_groups(name, self._tiers if self._rivals else [[first], [rival]])
 
-    def _unsettled(self) -> str:
-        """Say which judges may be the best, or why the first one is not."""
-        name, rivals = self.names[self.judges[0]], self._open
-        if not self._rivals:
-            short = "is worse than" if self._worse else "is not yet shown to beat"
-            whom = self._names(self._worse or rivals, "or")
-            return f"{name} agrees most, but {short} {whom}{self._outlook()}."
-        whom = self._names([self.judges[0], *rivals])
-        if len(self.judges) - len(self.silent) == 2:
-            whom = "the two"
-        elif len(rivals) >= MOST_NAMES:
-            whom = f"{name} from {self._names(rivals)}"
-        votes = "this vote does" if self.votes == 1 else f"these {self.votes:,} votes do"
-        return f"No winner: {votes} not separate {whom}{self._outlook('more')}."
+    def _by_groups(self, name: Callable[[Sequence[int]], str], groups: Sequence[list[int]]) -> str:
+        """Say who of the first group leads the next one, by the nearest two of them."""
+        top, *rest = groups
+        if not rest:
+            return f"{name(top)} cannot be told apart yet"
+        judge, rival = self._weakest_of(top, rest[0])
+        if self.claims.evidence_now[judge, rival] < LEADS:
+            # Of the first one alone it is known that it leads them all.
+            judge, rival = self._weakest_of(top[:1], rest[0])
+            leading = f"{self.names[top[0]]} leads"
+        else:
+            leading = "both lead" if len(top) == 2 else "all lead"
+        points, interval = self._difference(judge, rival)
+        lead = f"by {points}" + (f" ({interval})" if interval else "")
+        is_claimed = self.claims.beats[judge, rival] or self.claims.ahead[judge, rival]
+        strength = f"evidence {odds(self.claims.evidence[judge, rival])}"
+        if len(top) == 1:
+            verb = "beats" if is_claimed else "leads"
+            strength = strength if is_claimed else f"not settled ({self._enough(judge, rival)})"
+            return f"{name(top)} {verb} {name(rest[0])} {lead}, {strength}"
+        if is_claimed:
+            leading, strength = (
+                leading.replace("lead", "beat"),
+                f"{self.names[judge]} {lead}; {strength}",
+            )
+        else:
+            strength = self._enough(judge, rival)
+        apart = f"{name(top)} cannot be told apart yet"
+        return f"{apart}; {leading} {self._names(rest[0])} ({strength})"
+
+    def _enough(self, judge: int, rival: int) -> str:
+        """Set the evidence beside what is needed."""
+        return " of ".join(
+            odds(of[judge, rival]) for of in (self.claims.evidence, self.claims.needed)
+        )
+
+    def _with_shares(self, judges: Sequence[int]) -> str:
+        if len(judges) > MOST_NAMES:
+            return self._so_many(judges)
+        return listed(f"{self.names[n]} ({_percent(self.agreement[n])})" for n in judges)
 
     def _is_equal(self, one: int, other: int) -> bool:
         """Whether two are practically the same, or gave the same verdict on every item."""
@@ -240,11 +427,7 @@ class Words:
         """Judges with verdicts that may be better than the first one, and are not its equals."""
         first, *others = self.judges
         return [
-            n
-            for n in others
-            if not self.claims.ahead[first, n]
-            and n not in self.silent
-            and not self._is_equal(first, n)
+            n for n in others if not self.claims.ahead[first, n] and not self._is_equal(first, n)
         ]
 
     @cached_property
@@ -260,52 +443,47 @@ class Words:
         """Baselines that are claimed to be better than the first judge."""
         return [low for low in self.floor if self.claims.beats[low, self.judges[0]]]
 
-    @cached_property
-    def _weakest(self) -> int:
-        """Of what is open, that with the least evidence against it."""
-        return min(self._open, key=lambda n: (self.claims.evidence[self.judges[0], n], n))
-
     @property
     def _points_both_ways(self) -> bool:
-        return self.claims.standing(self.judges[0], self._weakest) in ("beats", "both ways")
+        one, other = self._compared
+        return self.claims.standing(one, other) in ("beats", "was ahead", "both ways")
 
-    def _outlook(self, more: str = "more votes") -> str:
+    def _outlook(self) -> str:
         """Say how many more votes settle what is open; nothing where none are to be asked for."""
-        claims, first = self.claims, self.judges[0]
+        claims, pair = self.claims, self._compared
         is_hopeless = claims.too_few_prompts or self._worse or self._points_both_ways
         if is_hopeless or self.part or self._by_chance():
             return ""
         if claims.entered < FEWEST_FOR_FORECAST:
-            return f"; too early to say how many {more}"
-        if (votes := self._forecast(first)) is None:
+            is_over = claims.has_all_prompts
+            return "; add prompts" if is_over else "; too early to say how many more votes"
+        votes = claims.forecast[pair[0]][pair[1]]
+        if votes is None:
             return "; more votes will not settle this"
-        if votes.high is None:
-            return f"; it takes at least {votes.low:,} {more}"
-        high = "" if votes.low == votes.high else f" to {votes.high:,}"
-        return f"; it takes some {votes.low:,}{high} {more}"
+        far = ", perhaps far more" if votes.high is None else ""
+        if not claims.can_reach[pair]:
+            return f"; add prompts: {self._range(votes)} votes on new ones{far}"
+        left = claims.votes_left
+        planned = f"only {left:,} {'is' if left == 1 else 'are'}" if left else "no more are"
+        short = f", and {planned} planned: raise the votes wanted" if votes.low > left else ""
+        return f"; {self._range(votes)} more votes{short or far}"
 
-    def _forecast(self, first: int) -> Forecast | None:
-        forecasts = [self.claims.forecast[first][n] for n in self._open]
-        finite = [votes for votes in forecasts if votes is not None]
-        if not finite or len(finite) < len(forecasts):
-            return None
-        highs = [votes.high for votes in finite if votes.high is not None]
-        high = max(highs) if len(highs) == len(finite) else None
-        return Forecast(max(votes.low for votes in finite), high)
+    @staticmethod
+    def _range(votes: Forecast) -> str:
+        if votes.high is not None and votes.high <= FARTHEST * votes.low:
+            high = "" if votes.low == votes.high else f" to {votes.high:,}"
+            return f"some {votes.low:,}{high}"
+        return f"at least {votes.low:,}"
 
     # --- the points -----------------------------------------------------------------------------
 
     def _unanswered(self) -> str:
-        silent = self.silent
-        if not self.votes or len(silent) == len(self.judges):
+        if not self.votes or not self.judges:
             return ""
-        low = [n for n in self.judges if n not in silent]
-        low = [n for n in low if (self.coverage[n] or 0) < WELL_COVERED]
+        low = [n for n in self.judges if (self.coverage[n] or 0) < WELL_COVERED]
         low.sort(key=lambda n: self.coverage[n] or 0)
         texts = [f"{self.names[n]} left {_percent(1 - (self.coverage[n] or 0))}" for n in low]
-        has = "has" if len(silent) == 1 else "have"
-        nothing = f"{has} no verdict on any {self.noun} that people voted on"
-        parts = [f"{self._some(silent)} {nothing}"] if silent else []
+        parts = [f"{self._some(self.silent)} answered nothing"] if self.silent else []
         parts += [f"{listed(_first(texts, 'others less'))} unanswered"] if texts else []
         return f"{'; '.join(parts)}." if parts else ""
 
@@ -316,19 +494,43 @@ class Words:
         return f"{'; '.join(texts).capitalize()}." if texts else ""
 
     def _floor(self) -> str:
-        judges, floor, beats = self.judges, self.floor, self.claims.beats
-        if not floor or not self._tells:
+        """Say of every judge how it stands to the floor."""
+        if not self.floor or not self._tells:
             return ""
-        if above := [n for n in judges if beats[n, floor].all()]:
-            return f"{self._subject(above)} the baselines."
-        is_alone, worse = len(judges) == 1, [n for n in judges if beats[floor, n].any()]
-        if not worse:
-            return f"{'It does not beat' if is_alone else 'No judge beats'} the baselines yet."
-        than = self._names([low for low in floor if beats[low, worse].any()], "or")
-        if is_alone:
-            return f"It is worse than {than}."
-        are = "is" if len(worse) == 1 else "are"
-        return f"No judge beats the baselines, and {self._some(worse)} {are} worse than {than}."
+        beats, floor = self.claims.beats, self.floor
+        above = [n for n in self.judges if beats[n, floor].all()]
+        worse = [n for n in self.judges if beats[floor, n].any()]
+        parts = [f"{self._subject(above)} the baselines"] if above else []
+        parts += self._unsure([n for n in self.judges if n not in above and n not in worse])
+        if worse:
+            than = self._names([low for low in floor if beats[low, worse].any()], "or")
+            parts.append(f"{self._so_many(worse)} {_are(worse)} worse than {than}")
+        sentence = "; ".join(parts)
+        # What begins with a name is written as that is.
+        return (
+            f"Nothing{sentence.removeprefix('nothing')}."
+            if sentence.startswith("nothing ")
+            else f"{sentence}."
+        )
+
+    def _unsure(self, judges: Sequence[int]) -> Iterator[str]:
+        """Say of judges that neither beat all baselines nor are worse than one what is known."""
+        near: dict[int, int] = {}
+        for n in judges:
+            left = [low for low in self.floor if not self.claims.beats[n, low]]
+            near[n] = self._weakest_of([n], left)[1]
+        leading = [n for n in judges if self.claims.evidence_now[n, near[n]] >= LEADS]
+        if leading:
+            least = min(leading, key=lambda n: self.claims.evidence[n, near[n]])
+            enough = f"not settled ({self._enough(least, near[least])})"
+            lead = "leads" if len(leading) == 1 else "lead"
+            yield f"{self._so_many(leading)} {lead} {self.names[near[least]]}, {enough}"
+        if rest := [n for n in judges if n not in leading]:
+            than = self._names([low for low in self.floor if low in {near[n] for n in rest}], "or")
+            yield f"nothing shows yet that {self._so_many(rest)} {_are(rest)} better than {than}"
+
+    def _so_many(self, judges: Sequence[int]) -> str:
+        return self._names(judges) if len(judges) <= MOST_NAMES else f"{len(judges)} judges"
 
     def _subject(self, above: Sequence[int]) -> str:
         judges = self.judges
@@ -341,27 +543,35 @@ class Words:
         return f"Only {self._names(above)} {'beats' if len(above) == 1 else 'beat'}"
 
     def _not_settled(self) -> str:
-        """Say by how much the evidence is short, and what to do about it."""
-        first, claims = self.judges[0] if self.judges else 0, self.claims
+        """Say what the headline has no room for: what has turned, and what to do about prompts."""
+        claims = self.claims
         if not self._tells or claims.best is not None:
             return ""
-        is_alike = any(first in group for group, _ in self._groups)
-        if claims.too_few_prompts or not self._open or (is_alike and not self._rivals):
+        if turned := self._turned():
+            return turned
+        is_alike = any(self.judges[0] in group for group, _ in self._groups)
+        if claims.too_few_prompts or not self._open or is_alike or self._worse:
             return claims.too_few_prompts or ""
-        if self._worse:
-            return ""
-        name, weakest = self.names[first], self._weakest
+        judge, rival = self._compared
         if self._points_both_ways:
-            return f"The evidence on {name} and {self.names[weakest]} points both ways."
-        short = "; needs ".join(odds(of[first, weakest]) for of in (claims.evidence, claims.needed))
-        text = f"{name} is not yet shown to beat {self._names(self._open, 'or')} ({short})"
-        if len(self.judges) == 1:
-            text += self._outlook()
-        votes, left = self._forecast(first), claims.votes_left
-        if votes and votes.low > left:
-            more = f"only {number_of(left, 'more vote')}" if left else "no more votes"
-            text += f"; {more} {'is' if left == 1 else 'are'} planned: raise the votes wanted"
-        return f"{text}."
+            return f"The evidence on {self.names[judge]} and {self.names[rival]} points both ways."
+        if claims.has_all_prompts and claims.entered < FEWEST_FOR_FORECAST:
+            few = f"{number_of(claims.prompts, 'prompt')} {_are(range(claims.prompts))} few"
+            count = f": {self.votes:,} votes on them count as {claims.prompts}"
+            return f"{few}{count if self.votes > claims.prompts else ''}. Add prompts."
+        return ""
+
+    def _turned(self) -> str:
+        """Name a judge that was ahead, of the first or the first itself, until later votes."""
+        first, *others = self.judges
+        for low in [*others, *self.floor]:
+            for judge, rival in ((first, low), (low, first)):
+                if self.claims.standing(judge, rival) == "was ahead":
+                    beside = f"Beside {self.names[rival]}, " if len(self.judges) > 2 else ""
+                    until = f"until vote {self.claims.until[judge][rival]:,}"
+                    ahead = f"{beside}{self.names[judge]} was ahead {until}"
+                    return f"{ahead}; the later votes speak against it."
+        return ""
 
     @cached_property
     def _groups(self) -> list[tuple[list[int], str]]:
@@ -375,18 +585,21 @@ class Words:
         near = [[alone[at] for at in group] for group in members if len(group) > 1]
         return [*groups, *((group, self._alike(group)) for group in near)]
 
+    @property
+    def little(self) -> str:
+        return f"less than {100 * self.claims.margin:.3g} points"
+
     def _alike(self, group: list[int]) -> str:
         """Say of judges that they hardly differ; alike they are where none beats another."""
         one_beats = self.claims.beats[np.ix_(group, group)].any()
         alike = "differ" if one_beats else "are practically the same: they differ"
-        return f"{self._some(group)} {alike} by {LITTLE} of agreement per vote."
+        return f"{self._some(group)} {alike} by {self.little} of agreement per vote."
 
     def _equals(self, headline: Sequence[str]) -> list[str]:
         if not self._tells:
             return []
         # Of the best judge the headline says by how little it beats the others.
-        best = self.claims.best if LITTLE in headline[0] else None
-        groups = [text for group, text in self._groups if best not in group]
+        groups = [text for group, text in self._groups if self.claims.best not in group]
         return [text for text in groups if text not in headline][:MOST_SENTENCES]
 
     def _contradicting(self) -> str:
@@ -437,14 +650,6 @@ class Words:
             yield "No baseline is on the board, so the floor is not known."
 
     # --- parts of sentences ---------------------------------------------------------------------
-
-    def _beside_people(self, judge: int) -> str:
-        own, people = _percent(self.agreement[judge]), _percent(self.people)
-        if self.people is None or self._by_chance():
-            return own
-        if own == people:
-            return f"{own}, as people do among themselves ({people})"
-        return f"{own} (people among themselves: {people})"
 
     def _some(self, judges: Sequence[int]) -> str:
         return listed(_first([self.names[n] for n in judges], "more"))

@@ -30,7 +30,7 @@ from reports.quality.views import parameters_in_words
 from reports.review.views import vote_in_words
 from voting.changes import changes_of
 from voting.choices import short_name
-from voting.ledger.decisions import GROUPS, VOTES_WANTED
+from voting.ledger.decisions import GROUPS, MARGIN, VOTES_WANTED
 from voting.models import Entry, Item, Project, Voter
 
 PER_PAGE: Final = 50
@@ -378,7 +378,8 @@ def _changes_by(keys: Sequence[int]) -> dict[int, str]:
         has_votes=Q(payload__has_key=VOTES_WANTED),
     )
     names = (
-        *("payload__import", f"payload__{GROUPS}", f"payload__{KEY}", "quality_before"),
+        *("payload__import", f"payload__{MARGIN}"),
+        *(f"payload__{GROUPS}", f"payload__{KEY}", "quality_before"),
         *("rule", "rule_before", "has_reputations", "has_votes"),
     )
     changed = rows.values_list("pk", *names)
@@ -399,6 +400,7 @@ def _before(key: str, what: str, **about: Any) -> Subquery:
 
 def _change(
     importing: object,
+    margin: object,
     groups: object,
     quality: object,
     quality_before: object,
@@ -410,6 +412,8 @@ def _change(
     """Say what was set; nothing where that is not known."""
     if importing is not None:
         return IMPORTS.get(str(importing), "Something about an import")
+    if margin is not None:
+        return f"Practically the same are judges within a share of {margin}"
     if isinstance(groups, Mapping) and groups:
         changes = [f"{voter} to {group or 'none'}" for voter, group in groups.items()]
         if len(changes) > MOST_GROUPS:

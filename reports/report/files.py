@@ -254,8 +254,10 @@ def _best(findings: RunFindings) -> str:
     if share.interval:
         words.append(f"({percent_span(*share.interval)})")
     if len(judges) > 1:
-        is_best = findings.claims.best is not None
-        words.append("best" if is_best else "agrees most, not settled")
+        best = findings.claims.best
+        words.append("best" if best is not None else "agrees most, not settled")
+        if best is not None and any(findings.claims.by_one[best]):
+            words.append("by one voter's votes alone")
     return " ".join(words)
 
 

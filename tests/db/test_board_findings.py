@@ -1,6 +1,7 @@
 """What stands beside the ELO: figures, how sure they are, as of which vote, and what is missing."""
 
 import html
+import json
 import re
 from datetime import timedelta
 
@@ -33,17 +34,19 @@ from tests.makers import (
     make_exposure,
     make_judges,
     make_key,
+    make_many_votes,
     make_run,
     make_single_run,
     make_vote,
     make_voter,
+    member_client,
     pairs_of,
     seal_all,
     user_client,
     voter_client,
 )
 from voting.kinds import Further, options_of
-from voting.models import Entry, Queue
+from voting.models import Assignment, Entry, Item, Queue, Voter
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -70,8 +73,8 @@ def test_the_words_on_top_are_those_of_the_findings(run):
     found = Findings.objects.get(run=run)
     response = get(run)
     words = words_in(response, '<p class="words">', "</p>").replace("\N{NO-BREAK SPACE}", " ")
-    assert words == html.escape(found.data["words"])
-    assert words.startswith("good is the best judge")
+    assert words == html.escape(found.data["words"]).removesuffix(".") + "; you may stop voting."
+    assert words.startswith("good agrees with people on 90 %, weak on 50 %: 40 points more (21 to ")
     # Odds and percentages are not torn.
     assert "90\N{NO-BREAK SPACE}%" in response.context["words"]
     for sentence in found.data["more"]:
@@ -257,11 +260,12 @@ def test_what_is_said_aloud_claims_no_more_than_the_findings():
     run = make_studied_run()
     assert words_in(get(run), 'data-summary="', '"') == "80 votes."
     found = compute(run)
-    assert words_in(get(run), 'data-summary="', '"') == html.escape(found.data["words"])
+    said = words_in(get(run), 'data-summary="', '"')
+    assert said == html.escape(found.data["words"]).removesuffix(".") + "; you may stop voting."
     assert "leads" not in get(run).content.decode()
 
 
-def test_a_judge_without_a_verdict_stands_last_with_a_dash():
+def test_a_judge_without_a_verdict_stands_below_the_table():
     run = make_run(
         says=[[None, "A", "B"] for _ in range(8)], names=["mute", "wise", "wrong"], votes_wanted=1
     )
@@ -270,12 +274,10 @@ def test_a_judge_without_a_verdict_stands_last_with_a_dash():
     vote_all(run, 1)
     compute(run)
     response = get(run)
-    assert order_of(response)[:3] != ["mute", "wise", "wrong"]
-    assert order_of(response)[2] == "mute"
-    mute = cells_of(response, "mute")
-    assert mute["overall"].small.endswith("100\N{NO-BREAK SPACE}% unanswered")
-    assert mute["elo"].small == ""
+    assert order_of(response)[:2] == ["wise", "wrong"]
+    assert "mute" not in order_of(response)
     assert "mute: every verdict failed. Reason: no answer came." in text_of(response)
+    assert "mute answered nothing: no answer came." in text_of(response)
 
 
 def test_what_is_known_of_no_judge_takes_no_columns():
@@ -561,6 +563,58 @@ def test_what_is_not_blind_is_in_no_figure(voted_once):
     compute(voted_once)
     assert cells_of(get(voted_once), "good")["overall"].title.startswith(f"36 of {PAIRS} votes")
     assert truth(0) == "A"
+
+
+# --- to whom it is said ---------------------------------------------------------------------------
+
+STOP = "; you may stop voting."
+
+
+def said_to(client, run):
+    response = client.get(board_of(run))
+    return words_in(response, '<p class="words">', "</p>").replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_only_who_runs_or_votes_in_an_open_study_is_told_to_stop():
+    run = compute(make_studied_run()).run
+    run.is_shared = True
+    run.save()
+    project = run.queue.project
+    assert said_to(member_client(project, "owner"), run).endswith(STOP)
+    # Nobody else: neither who only reads nor who has the link.
+    for reader in (member_client(project, "viewer"), member_client(project, ""), Client()):
+        assert not said_to(reader, run).endswith(STOP)
+    key = key_client(make_key("read")[1])
+    assert not key.get(f"/api/runs/{run.pk}/findings").json()["words"].endswith(STOP)
+    key = key_client(make_key("read", "manage")[1])
+    assert key.get(f"/api/runs/{run.pk}/findings").json()["words"].endswith(STOP)
+    Queue.objects.filter(pk=run.queue_id).update(is_open=False)
+    assert not said_to(member_client(project, "owner"), run).endswith(STOP)
+
+
+def test_whose_votes_carry_a_lead_is_told_to_leads_who_have_voted():
+    """Without one of the two, who votes on three pairs of four, the lead is gone."""
+    says = [["A", "B"]] * 40 + [["B", "A"]] * 16
+    run = make_run(pairs=56, says=says, names=["good", "weak"], baselines=(), votes_wanted=1)
+    pairs = pairs_of(run)
+    for name, own in (("Ann", pairs[:40]), ("Bob", pairs[40:])):
+        voter = make_voter(run, name=name)
+        make_many_votes(run, [(voter, pair, "A") for pair in own])
+    seal_all(run.queue.project)
+    data = compute(run).data
+    assert ", by one voter's votes alone: 56 votes of 2 people" in data["words"]
+    assert data["may_stop"] is False
+    assert data["claims"]["by_one"][0][1] is True
+    assert "Ann" not in json.dumps(data)
+    without = "Without the votes of Ann the first judge is no longer ahead."
+    assert without in text_of(get(run))
+    reader = member_client(run.queue.project, "viewer")
+    assert without not in text_of(reader.get(board_of(run)))
+    # Nor to a lead who was handed pairs and could still vote.
+    Item.objects.filter(queue=run.queue_id).update(votes_wanted=2)
+    lead = Voter.objects.get(project=run.queue.project, user__username="owner")
+    Assignment.objects.create(voter=lead, item=pairs[0], leased_until=timezone.now())
+    assert without not in text_of(get(run))
 
 
 def test_beside_a_prompt_that_is_cut_the_thin_interval_is_withheld_wherever_it_is_shown():

@@ -70,7 +70,7 @@ def test_verdicts_and_votes_are_events_in_the_order_of_the_ledger():
     run = make_run(says=[["A", None]], baselines=(), votes_wanted=2)
     vote_on(run, "tie")
     found = told(run)
-    assert found.events == [Opened(1, 0, 0, 2, [0, FAILED]), Voted(2, 0, 2)]
+    assert found.events == [Opened(1, 0, 0, 2, [0, FAILED]), Voted(2, 0, 2, 0)]
     assert found.votes_left == 1
     assert found.order == [prompt_order(run.queue_id, "Question 0")]
     assert found.changes == {}
@@ -138,10 +138,10 @@ def test_votes_wanted_hold_from_the_entry_that_changes_them():
     seal_all(run.queue.project)
     vote_on(run, pairs=[second])
     assert told(run).events[2:] == [
-        Voted(3, 0, 0),
+        Voted(3, 0, 0, 0),
         VotesRequired(4, 0, 1),
         VotesRequired(4, 1, 3),
-        Voted(5, 1, 0),
+        Voted(5, 1, 0, 1),
     ]
     assert told(run).votes_left == 2
     # A verdict that changes later says nothing new of votes wanted.
@@ -229,9 +229,9 @@ def test_only_votes_for_a_side_leave_fewer_to_wait_for():
     found = told(run, "ballot:decided")
     assert found.events == [
         Opened(1, 0, 0, 3, [0, UNASSIGNED]),
-        Voted(2, 0, 0),
+        Voted(2, 0, 0, 0),
         VotesRequired(3, 0, 2),
-        Voted(4, 0, 0),
+        Voted(4, 0, 0, 2),
     ]
 
 
@@ -322,7 +322,8 @@ def test_a_claim_names_the_entry_since_which_it_stands():
         (1, 1, "a"),
         (2, 2, "b"),
     ]
-    assert "You may stop voting." in data["words"]
+    assert data["words"].endswith("; one person voted.")
+    assert data["may_stop"] is False
     assert claims["withdrawn"] == []
 
 

@@ -44,6 +44,7 @@ def test_everything_that_is_stored_is_given_and_nothing_is_lost():
     as_of = (reply.pop("ledger_seq"), reply.pop("newer"), reply.pop("sealed"))
     assert as_of == (Project.objects.get().head_seq, 0, True)
     assert reply.pop("computed_at").startswith(found.computed_at.isoformat()[:19])
+    assert reply.pop("silent") == []
     named = [{"id", "external_id"} & set(pair) for pair in reply["disputed"]]
     assert named == [{"id", "external_id"}] * len(named) != []
     for pair in reply["disputed"]:
@@ -189,6 +190,7 @@ def test_the_document_describes_both_answers_and_every_figure():
     run = voted_run(pairs=2)
     stored = Findings.objects.get(run=run).data
     of_the_answer = {"state", "computed_at", "behind", "ledger_seq", "newer", "sealed", "rows"}
+    of_the_answer |= {"silent"}
     assert set(stored) | of_the_answer == set(schemas["Ready"]["properties"])
     judge = stored["judges"][0]
     assert set(judge) == set(schemas["JudgeFindings"]["properties"])

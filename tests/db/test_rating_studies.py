@@ -56,7 +56,7 @@ def test_judges_of_ratings_are_ranked_by_the_order_of_ratings_and_not_by_equal_o
     assert flat.of_ratings.exact.value > keen.of_ratings.exact.value == 1 / 27
     assert (keen.overall.value, flat.overall.value) == (1, pytest.approx(0.5, abs=0.05))
     assert keen.overall.n == flat.overall.n == 13 - found.unordered.alike
-    assert "keen agrees with people's order on 100 %" in found.words
+    assert "By people's order, keen (100 %) leads flat (" in found.words
     # Eleven prompts of two answers, two couples, and one prompt that waits for another.
     units = found.unordered
     assert (units.units, units.of_one_item, units.not_whole) == (13, 1, 0)
@@ -92,8 +92,7 @@ def test_board_api_files_and_command_line_rank_by_the_order():
     compute(run)
     shown = text_of(user_client().get(f"/runs/{run.pk}/"))
     for words in (
-        "keen is not yet shown to beat flat (",
-        "keen agrees with people's order on 100 %",
+        "By people's order, keen (100 %) leads flat (",
         "% in people's order",
         "Ratings have no ELO: a single rating is neither right nor wrong.",
         "Same rating",
@@ -173,7 +172,7 @@ def test_a_report_says_the_same_lists_the_same_order_and_its_bundle_verifies(tmp
     compute(run)
     _, token = make_share(run.queue.project, run, None)
     shown = text_of(user_client().get(f"/r/{token}/"))
-    assert "keen agrees with people's order on 100 %" in shown
+    assert "By people's order, keen (100 %) leads flat (" in shown
     assert "% in people's order" in shown
     told = json.loads(user_client().get(f"/r/{token}/report.json").content)
     assert told["runs"][0]["findings"]["unordered"]["units"] == 13
@@ -226,4 +225,4 @@ def test_graded_passes_and_flags_are_ranked_by_order_and_plain_ones_by_agreement
     values = [judges[name].overall.value for name in ("soft", "strict")]
     assert values == ([1, 0.5] if is_graded else [0.5, 0.5])
     assert (found.unordered is not None) == is_graded
-    assert ("people's order" in found.words) == is_graded
+    assert ("By people's order" in found.words) == is_graded

@@ -95,7 +95,8 @@ def test_whoever_has_the_link_reads_words_picture_and_table(run):
     text = text_of(answer)
     assert answer.status_code == 200
     assert words_of(run) in text
-    assert "ledger entry 160." in text
+    run.queue.project.refresh_from_db()
+    assert "ledger entry 161." in text
     assert run.queue.project.ledger_head in text
     assert b'class="intervals' in answer.content
     rows = [row.name for row in answer.context["sections"][0][1]["table"].rows]
@@ -363,7 +364,7 @@ def test_links_are_made_listed_and_revoked_by_scripts(run):
         link = made.json()["link"].removeprefix("http://testserver")
         assert "Frozen: as of" in text_of(read(link))
         [listed] = owner.get(path).json()["shares"]
-        assert (listed["label"], listed["frozen_seq"], listed["views"]) == ("press", 160, 1)
+        assert (listed["label"], listed["frozen_seq"], listed["views"]) == ("press", 161, 1)
         assert "link" not in listed
         for refused in (reader.get(path), reader.post(path, {}, content_type="application/json")):
             assert refused.status_code == 403

@@ -48,7 +48,7 @@ def page(run, path=""):
 def test_the_board_says_who_finds_the_flags():
     run = voted_run()
     shown = text_of(page(run))
-    assert "good-judge is not yet shown to beat lazy-judge (" in shown
+    assert "good-judge (100 %) leads lazy-judge (" in shown
     for words in ("Sensitivity", "Specificity", "24 of 24 items"):
         assert words in shown
     for words in ("Consistency", "% alike in both orders", "Position bias", "pairs"):
@@ -68,7 +68,7 @@ def test_files_and_api_have_the_rates_of_flags():
 
 def test_a_label_study_has_a_board_and_a_confusion_matrix_and_no_flags():
     shown = text_of(page(voted_run("category", ["warm", "A"])))
-    assert "good-judge is not yet shown to beat lazy-judge (" in shown
+    assert "good-judge (100 %) leads lazy-judge (" in shown
     assert "What good-judge said beside what people said" in shown
     assert "% of flags" not in shown
 

@@ -5,12 +5,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from humanjudge.http import Problem
+from judge_eval.api.votes import results_of
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.workshop import look_at_held_out
 from judge_eval.models import REPEATED, Call, Verdict
 from judge_eval.prompts.judge import JudgeQuestion, messages, opening_of, schema
 from judge_eval.runs import variants
+from judge_eval.stats.elo import TUNED_JUDGE
 from tests.helpers import model_calls
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
@@ -134,6 +136,10 @@ def test_repeats_are_in_no_other_figure(at):
     compute(run)
     once, thrice = request_findings(run, "").findings.judges
     assert once.overall == thrice.overall
+    # Who has no ELO is in no shuffle of other orders either.
+    assert {each.elo_other_orders_low for each in (once, thrice)} == {None}
+    standings = {row.row.judge.name: row.elo for row in results_of(run)["leaderboard"]}
+    assert (standings["once"].value, standings["once"].note) == (None, TUNED_JUDGE)
     board = text_of(user_client().get(f"/runs/{run.pk}/"))
     assert "thrice its figure is of the half held out tuned" in board
     assert once.overall.n == 12

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from judge_eval.stats.claims import always_valid, practically_same
 from judge_eval.stats.evidence import NODES, WEIGHTS
-from judge_eval.stats.evidence_order import Entered
+from judge_eval.stats.evidence_order import NOBODY, Entered
 
 prompts = st.lists(
     st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
@@ -83,8 +83,10 @@ def brought(*differences, shared=1, most=1):
     n, votes = np.zeros((len(columns), 3), int), np.full(columns.shape, shared)
     votes[np.isnan(columns)] = 0
     most_votes = np.full(len(n), most)
+    none, nobody = n[:, 0], np.full((3, 3), NOBODY)
+    prompts = tuple(range(len(n)))
     return Entered(
-        tuple(range(len(n))), n[:, 0], n, n, most_votes, votes, columns, 0, n[:, 0], n[:, 0]
+        *(prompts, none, n, n, most_votes, votes, columns, 0, none, none, none, none, nobody)
     )
 
 

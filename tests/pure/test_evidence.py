@@ -143,10 +143,45 @@ def test_higher_thresholds_change_no_evidence(rows):
 
 def test_a_claim_needs_more_agreement_and_no_claim_of_the_reverse():
     reached = np.array([[False, True, True], [True, False, False], [False, False, False]])
-    said = beats(reached, np.array([0.7, 0.6, 0.7]))
+    now = np.full((3, 3), log(3))
+    said = beats(reached, now, np.array([0.7, 0.6, 0.7]))
     # Both ways, and as much agreement.
     assert not said.any()
-    assert beats(reached, np.array([0.7, 0.6, 0.5])).tolist()[0] == [False, False, True]
+    assert beats(reached, now, np.array([0.7, 0.6, 0.5])).tolist()[0] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "up, down, largest, now, until, is_said",
+    [
+        (8, 8, 56.777778, 0.299538, 10, False),
+        (10, 4, 186.090909, 2.053081, 13, False),
+        (10, 3, 186.090909, 3.974525, 13, True),
+    ],
+)
+def test_a_claim_is_said_while_the_evidence_now_is_at_least_3(
+    up, down, largest, now, until, is_said
+):
+    found = evidence(run_of([[1, 0]] * up + [[0, 1]] * down), thresholds(np.zeros(2, dtype=bool)))
+    assert (found.reached[0, 1], found.until[0, 1]) == (True, until)
+    assert np.exp([found.log_largest[0, 1], found.log_now[0, 1]]) == pytest.approx(
+        [largest, now], abs=1e-6
+    )
+    said = beats(found.reached, found.log_now, np.array([0.7, 0.6]))
+    assert said.tolist() == [[False, is_said], [False, False]]
+
+
+def test_what_prompts_that_are_to_come_can_still_bring():
+    """As if the judge of the row alone were right on them: four entered, and nine are to come."""
+    opened = [Opened(n, n, n, 1, [0, 1]) for n in range(13)]
+    entered = enter([*opened, *(Voted(13 + n, n, n % 2) for n in range(4))], range(13))
+    found = evidence(entered, thresholds(np.zeros(2, dtype=bool)))
+    for cell, signs in (((0, 1), [1, -1, 1, -1]), ((1, 0), [-1, 1, -1, 1])):
+        possible = log_wealth(np.array([[*signs, *[1] * 9]], dtype=float).T)[-1, 0]
+        assert found.log_possible[cell] == pytest.approx(possible)
+    none = enter(opened, range(13))
+    assert evidence(none, np.full((2, 2), 40.0)).log_possible[0, 1] == pytest.approx(
+        np.log((2**14 - 1) / 14)
+    )
 
 
 def test_rank_ranges_come_from_claims():
@@ -207,7 +242,8 @@ def test_a_judge_that_answers_less_does_not_stand_above_one_that_is_right_more_o
         share.value for share in shares_by_prompt(entered.right, entered.votes, np.arange(300))
     )
     assert (rare, often) == (0.41, 0.83)
-    assert beats(found.reached, np.array([rare, often])).tolist() == [[False, False], [True, False]]
+    said = beats(found.reached, found.log_now, np.array([rare, often]))
+    assert said.tolist() == [[False, False], [True, False]]
 
 
 boards = st.integers(2, 5).flatmap(

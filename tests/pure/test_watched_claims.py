@@ -9,6 +9,7 @@ from bench.claims import (
     BETTER,
     ON_LARGE,
     ON_SMALL,
+    at_the_end,
     beta,
     by_size,
     covered,
@@ -33,6 +34,13 @@ def test_equal_judges_are_told_apart_in_at_most_5_percent_of_runs(run):
         of_some = largest[:, :judges, :judges]
         for false in (false_beats, false_best):
             assert percent(false(of_some, np.full(judges, 0.75))) <= 5
+
+
+def test_waves_that_lean_to_one_judge_each_leave_no_claim_behind():
+    """Two imports, for one judge and then for the other: the largest evidence alone would."""
+    ends = np.array([at_the_end(rng, (0.2, -0.2), 0.0) for rng in islice(seeded(), 50)])
+    by_largest, by_now = 100 * ends.mean(axis=0)
+    assert by_now <= 5 < 25 < by_largest
 
 
 def test_who_agrees_with_fewer_votes_is_not_claimed_better_for_its_small_prompts():

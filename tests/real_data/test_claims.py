@@ -212,7 +212,8 @@ def one_against_other(counts, rng):
     entered = enter([*opened, *voted], range(len(rows)))
     agreement = entered.right.sum(axis=0) / entered.votes.sum(axis=0)
     needed = thresholds(np.zeros(4, dtype=bool))[:2, :2]
-    return beats(evidence(entered, needed).reached, agreement).tolist()
+    found = evidence(entered, needed)
+    return beats(found.reached, found.log_now, agreement).tolist()
 
 
 def test_no_one_of_the_two_best_is_claimed_better(umass):

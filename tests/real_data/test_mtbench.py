@@ -201,8 +201,7 @@ def test_the_pages_of_mtbench_say_what_its_score_files_say(report):
         )
     ]
     assert percents == [65.5, 66.2, 66.5, 66.0]
-    words = "it agrees with people on 66 %, as people do among themselves (66 %)"
-    assert words in data["words"]
+    assert "agrees with people on 66 %" in data["words"]
 
     found = {of["name"]: of for of in data["generators"]}
     assert {name: published(of) for name, of in found.items()} == PUBLISHED

@@ -16,6 +16,11 @@ of the two comes first. The other three are the queue's rules for items that are
 only some items change they are left out. What an item wants is the last such number (or the one
 that it came with), and more where another round that nobody reversed asks for more.
 
+One more of a queue fixes the margin within which two judges are practically the same, in points of
+agreement per vote, as a share::
+
+    {"margin": "0.1"}
+
 A `parameters` entry of a project may say to which groups voters belong, by their pseudonyms; an
 empty name takes a voter out of every group::
 
@@ -57,6 +62,7 @@ VOTES_WANTED: Final = "votes_wanted"
 IMPORT_BEGINS: Final = {"import": "begins"}
 IMPORT_ENDS: Final = {"import": "ends"}
 
+_MARGIN: Final = TypeAdapter(Annotated[float, Field(gt=0, le=0.5)])
 _Number: TypeAlias = Annotated[int, Field(ge=0, le=MOST_REQUIRED)]
 
 
@@ -188,6 +194,22 @@ def _after(before: Standing, payload: JsonObject, *, is_reversed: bool) -> Stand
 
 
 # --- groups of voters ----------------------------------------------------------------------------
+
+# The key of a `parameters` entry that fixes the margin of a queue.
+MARGIN: Final = "margin"
+
+
+def margin_in(payload: object) -> float | None:
+    """Return the margin that a `parameters` entry fixes, None where it is about something else.
+
+    Raises ValueError where it makes no sense.
+
+    >>> margin_in({"margin": "0.03"}), margin_in({"quality": {}})
+    (0.03, None)
+    """
+    stated = payload.get(MARGIN) if isinstance(payload, Mapping) else None
+    return None if stated is None else _MARGIN.validate_python(stated)
+
 
 # The key of a `parameters` entry that puts voters into groups.
 GROUPS: Final = "groups"
