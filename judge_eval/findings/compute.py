@@ -74,7 +74,9 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     agreement = np.array([np.nan if s.value is None else s.value for s in overall])
     floor = [judge.name for judge in judges if judge.is_baseline]
     most = most_over_floor(floor, by_order=is_order)
-    claimed = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most)
+    claimed = claims_of(
+        ranked.entered, is_baseline, agreement, history.votes_left, most, outcomes.floor
+    )
     by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
     always = np.where(by_construction[:, None], np.nan, claimed.always)
     claims = claims_model(claimed, ranked.differences, outcomes, before)
@@ -166,7 +168,9 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         notes=[*words.notes(), *about_order(ranked, words), *_about_tuning(outcomes)],
         judges=studied,
         claims=claims,
-        mcnemar=mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist()),
+        mcnemar=mcnemar_tests(
+            _labelled(outcomes), np.flatnonzero(is_baseline).tolist(), outcomes.floor
+        ),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,

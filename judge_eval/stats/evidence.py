@@ -175,25 +175,42 @@ def best_growth(bets: FloatArray, times: IntArray | int = 1) -> FloatArray:
     return sum_of_rows(times * np.log1p(low * bets))
 
 
-def thresholds(is_baseline: BoolArray) -> FloatArray:
+def thresholds(is_baseline: BoolArray, floor: BoolArray | None = None) -> FloatArray:
     """Return the evidence that the judge of a row needs to be called better, shape (J, J).
 
-    With k judges that are no baselines, and b that are: k (k - 1) / 0.05 among judges, k b / 0.05
-    between a judge and a baseline, either way, and infinite between baselines, of which nothing is
-    claimed.
+    `floor` tells which baselines, in columns, a judge is held against: those that were asked as it
+    was; without it all. With k judges that are no baselines, and b that one is held against:
+    k (k - 1) / 0.05 among judges, k b / 0.05 between that judge and these, either way. All else is
+    infinite, for nothing is claimed of it.
 
     Examples
     --------
     >>> thresholds(np.array([False, False, True])).tolist()
     [[inf, 40.0, 40.0], [40.0, inf, 40.0], [40.0, 40.0, inf]]
+    >>> floor = np.array([[False, False, True], [False, False, False], [False, False, False]])
+    >>> thresholds(np.array([False, False, True]), floor).tolist()
+    [[inf, 40.0, 40.0], [40.0, inf, inf], [40.0, inf, inf]]
     """
-    baselines = int(is_baseline.sum())
-    judges = len(is_baseline) - baselines
-    one, other = is_baseline[:, None], is_baseline[None, :]
-    needed = np.where(one | other, judges * baselines, judges * (judges - 1)) / SIGNIFICANCE
-    needed[one & other] = np.inf
+    floor = whole_floor(is_baseline) if floor is None else floor
+    judges = int((~is_baseline).sum())
+    over_floor = np.where(floor, judges * floor.sum(axis=1)[:, None] / SIGNIFICANCE, np.inf)
+    among_judges = ~(is_baseline[:, None] | is_baseline)
+    needed = np.where(
+        among_judges, judges * (judges - 1) / SIGNIFICANCE, np.minimum(over_floor, over_floor.T)
+    )
     np.fill_diagonal(needed, np.inf)
     return needed
+
+
+def whole_floor(is_baseline: BoolArray) -> BoolArray:
+    """Return the floor of judges that are held against every baseline, shape (J, J).
+
+    Examples
+    --------
+    >>> whole_floor(np.array([False, True])).tolist()
+    [[False, True], [False, False]]
+    """
+    return np.asarray(~is_baseline[:, None] & is_baseline)
 
 
 def best_threshold(judges: int) -> float:
@@ -224,10 +241,14 @@ def beats(reached: BoolArray, agreement: FloatArray) -> BoolArray:
     return np.asarray(reached & ~reached.T & (agreement[:, None] > agreement[None, :]))
 
 
-def best_judge(ahead: BoolArray, beats: BoolArray, is_baseline: BoolArray) -> int | None:
+def best_judge(
+    ahead: BoolArray, beats: BoolArray, is_baseline: BoolArray, floor: BoolArray | None = None
+) -> int | None:
     """Return the place of the best judge: ahead of every other judge, and beating every baseline.
 
-    `ahead` is `beats` by the threshold of the best judge. A run with one judge has no best.
+    `ahead` is `beats` by the threshold of the best judge, and `floor` that of `thresholds`. Where
+    there are baselines, but none that was asked as the judge was, it is not shown to beat them. A
+    run with one judge has no best.
 
     Examples
     --------
@@ -237,8 +258,10 @@ def best_judge(ahead: BoolArray, beats: BoolArray, is_baseline: BoolArray) -> in
     >>> best_judge(ahead, over_floor, is_baseline), best_judge(ahead, ~over_floor, is_baseline)
     (0, None)
     """
+    floor = whole_floor(is_baseline) if floor is None else floor
     judges = np.flatnonzero(~is_baseline)
-    is_best = (ahead[:, judges].sum(axis=1) == len(judges) - 1) & beats[:, is_baseline].all(axis=1)
+    is_above = (beats | ~floor).all(axis=1) & (floor.any(axis=1) | ~is_baseline.any())
+    is_best = (ahead[:, judges].sum(axis=1) == len(judges) - 1) & is_above
     return next((n for n in judges.tolist() if is_best[n] and len(judges) > 1), None)
 
 

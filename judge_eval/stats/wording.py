@@ -253,7 +253,8 @@ class Words:
         if rivals := self._rivals:
             unbeaten = [n for n in rivals if not self.claims.beats[self.judges, n].any()]
             return unbeaten or rivals
-        return [low for low in self.floor if not self.claims.beats[self.judges[0], low]]
+        first, claims = self.judges[0], self.claims
+        return [n for n in self.floor if claims.floor[first, n] and not claims.beats[first, n]]
 
     @cached_property
     def _worse(self) -> list[int]:
@@ -319,7 +320,8 @@ class Words:
         judges, floor, beats = self.judges, self.floor, self.claims.beats
         if not floor or not self._tells:
             return ""
-        if above := [n for n in judges if beats[n, floor].all()]:
+        is_above = self.claims.beats_floor()
+        if above := [n for n in judges if is_above[n]]:
             return f"{self._subject(above)} the baselines."
         is_alone, worse = len(judges) == 1, [n for n in judges if beats[floor, n].any()]
         if not worse:
@@ -435,6 +437,10 @@ class Words:
             yield f"{alone}, so how far people agree is not known."
         if not self.floor:
             yield "No baseline is on the board, so the floor is not known."
+        without = [n for n in self.judges if self.floor and not self.claims.floor[n].any()]
+        if without:
+            orders = "answered in the orders in which they were asked"
+            yield f"No baseline {orders}, so their floor is not known: {self._some(without)}."
 
     # --- parts of sentences ---------------------------------------------------------------------
 
