@@ -1,8 +1,9 @@
 """Judges that know nothing: the floor under every board.
 
-A judge that does not beat *longer wins* has learned nothing. Baselines answer in the same orders
-as the run's judges, and are scored alike: asked in both, *always first* contradicts itself on every
-pair.
+A judge that does not beat *longer wins* has learned nothing. Every judge is held against baselines
+that answer in the orders in which it was asked itself, and are scored alike: asked in both, *always
+first* contradicts itself on every pair. Where judges of a run are asked in different orders, it has
+each baseline once for every way of asking.
 
 Of single items the floor is whoever always gives the same answer. Which label people give most is
 known only after they have voted, and a verdict must depend on no vote; so there is a baseline for
@@ -12,12 +13,14 @@ there is one of them, and *longer-higher*, which rates longer texts higher.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from random import Random
 from typing import Final, NamedTuple
 
 from humanjudge.lib.extensions import Extension, Registry
+from voting.choices import DEFAULT_BALLOT, SWAPPED
 from voting.conversations import assistant_text
-from voting.kinds import NO_LABELS, joined
+from voting.kinds import joined
 from voting.pictures.screening import element_count
 
 
@@ -30,6 +33,10 @@ class Opinion(NamedTuple):
     score: float | None = None
 
 
+# It differs from *random* where a judge is asked in both orders.
+RANDOM_OUTPUT: Final = "random-output"
+_ALWAYS_SAID: Final = "It always says so."
+
 # What an output may be that is kept as text; a picture is kept as pixels alone.
 OF_TEXT: Final = ("svg", "text", "code")
 OF_ANY: Final = (*OF_TEXT, "image")
@@ -41,19 +48,28 @@ class Baseline(Extension):
     kind = "baseline"
     # The kinds of outputs that it can judge.
     of: tuple[str, ...] = OF_TEXT
+    # What it always says, where that is no side: it has no place where people cannot say it.
+    always: str = ""
 
     def __call__(self, output_a: str, output_b: str, seed: str) -> Opinion:
         """Judge a pair; `seed` is the same for the same pair in the same order."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
 
-def always_first(output_a: str, output_b: str, seed: str) -> Opinion:
-    return Opinion("A", "It stands first.")
-
-
 def random_choice(output_a: str, output_b: str, seed: str) -> Opinion:
     """Toss a coin that always falls the same way for the same seed: a run can be replayed."""
     return Opinion("A" if Random(seed).random() < 0.5 else "B", "A coin was tossed.")  # noqa: S311
+
+
+def random_output(output_a: str, output_b: str, seed: str) -> Opinion:
+    """Toss a coin for the pair and keep to it, whichever output is shown first.
+
+    >>> [random_output("", "", f"pair-1 {order}").winner for order in ("AB", "BA")]
+    ['B', 'A']
+    """
+    pair, _, order = seed.rpartition(" ")
+    winner, reason, _ = random_choice(output_a, output_b, pair)
+    return Opinion(winner if order == "AB" else SWAPPED[winner], reason)
 
 
 def longer_wins(output_a: str, output_b: str, seed: str) -> Opinion:
@@ -63,6 +79,12 @@ def longer_wins(output_a: str, output_b: str, seed: str) -> Opinion:
     '4 characters against 2.'
     """
     return _more(len(assistant_text(output_a)), len(assistant_text(output_b)), "characters")
+
+
+def shorter_wins(output_a: str, output_b: str, seed: str) -> Opinion:
+    """Pick the shorter text, as `longer_wins` picks the longer one."""
+    winner, reason, _ = longer_wins(output_a, output_b, seed)
+    return Opinion(SWAPPED[winner], reason)
 
 
 def more_elements_wins(output_a: str, output_b: str, seed: str) -> Opinion:
@@ -77,6 +99,10 @@ def _more(of_a: int, of_b: int, unit: str) -> Opinion:
     return Opinion("A" if of_a > of_b else "B", f"{larger:,} {unit} against {smaller:,}.")
 
 
+def _constant(winner: str) -> Callable[[str, str, str], Opinion]:
+    return lambda output_a, output_b, seed: Opinion(winner, _ALWAYS_SAID)
+
+
 class _BuiltIn(Baseline):
     version = "2"
 
@@ -87,13 +113,14 @@ class _BuiltIn(Baseline):
         judge: Callable[[str, str, str], Opinion],
         *,
         of: tuple[str, ...] = Baseline.of,
+        always: str = "",
     ) -> None:
         self.id, self.title, self.description = (
             name,
             name.replace("-", " ").capitalize(),
             description,
         )
-        self.of, self._judge = of, judge
+        self.of, self.always, self._judge = of, always, judge
 
     def __call__(self, output_a: str, output_b: str, seed: str) -> Opinion:
         return self._judge(output_a, output_b, seed)
@@ -101,9 +128,20 @@ class _BuiltIn(Baseline):
 
 BASELINES: Final = Registry[Baseline](
     Baseline,
-    _BuiltIn("always-first", "Says what stands first.", always_first, of=OF_ANY),
+    _BuiltIn("always-first", "Says what stands first.", _constant("A"), of=OF_ANY),
+    _BuiltIn("always-second", "Says what stands second.", _constant("B"), of=OF_ANY),
+    _BuiltIn("always-tie", "Says tie.", _constant("tie"), of=OF_ANY, always="tie"),
+    _BuiltIn(
+        "always-both-bad",
+        "Says that both are bad.",
+        _constant("both_bad"),
+        of=OF_ANY,
+        always="both_bad",
+    ),
     _BuiltIn("random", "Tosses a coin.", random_choice, of=OF_ANY),
+    _BuiltIn(RANDOM_OUTPUT, "Tosses a coin and keeps to it.", random_output, of=OF_ANY),
     _BuiltIn("longer-wins", "Picks the longer text.", longer_wins),
+    _BuiltIn("shorter-wins", "Picks the shorter text.", shorter_wins),
     _BuiltIn(
         "more-elements-wins", "Picks the drawing of more parts.", more_elements_wins, of=("svg",)
     ),
@@ -111,11 +149,33 @@ BASELINES: Final = Registry[Baseline](
 
 
 # These do not look at what they judge.
-BLIND: Final = frozenset({"always-first", "random"})
+BLIND: Final = frozenset(
+    {"always-first", "always-second", "always-tie", "always-both-bad", "random", RANDOM_OUTPUT}
+)
 
 
-def names_for(kind: str) -> list[str]:
-    return [name for name, baseline in BASELINES.items() if kind in baseline.of]
+def names_for(kind: str, ballot: Iterable[str] = DEFAULT_BALLOT) -> list[str]:
+    """Name the baselines of pairs of this kind of output, with these choices.
+
+    >>> names_for("image", ["A", "B", "tie"])
+    ['always-first', 'always-second', 'always-tie', 'random', 'random-output']
+    """
+    offered = {*ballot, ""}
+    return [
+        name
+        for name, baseline in BASELINES.items()
+        if kind in baseline.of and baseline.always in offered
+    ]
+
+
+def names_asked(names: Sequence[str], orders: str) -> list[str]:
+    """Name those that differ in these orders: asked once, *random-output* is a second coin.
+
+    >>> [names_asked(["random", "random-output"], orders) for orders in ("both", "AB")]
+    [['random', 'random-output'], ['random']]
+    """
+    is_once = orders in ("AB", "BA", "random")
+    return [name for name in names if name != RANDOM_OUTPUT or not is_once]
 
 
 # --- single items -------------------------------------------------------------------------------
@@ -127,6 +187,8 @@ _MIDDLE: Final = 1_000
 # In a run's config: a baseline for every label of the ballot.
 MOST_FREQUENT: Final = "most-frequent"
 _ALWAYS: Final = "always-"
+# Of so many labels there is a baseline for every set.
+_MOST_WITH_ALL_SETS: Final = 3
 _BY_LOT: Final = "It was drawn by lot."
 
 
@@ -164,12 +226,20 @@ def most_over_floor(baselines: Iterable[str], *, by_order: bool) -> float:
 def constants_for(kind: str, ballot: Sequence[str]) -> list[str]:
     """Name the baselines that always give the same answer; of ratings one.
 
+    Of labels each set, or where these are many each label, none of them and all of them.
+
     >>> constants_for("pass_flag", ["pass", "flag"]), constants_for("rating", ["1", "2", "3"])
     (['always-pass', 'always-flag'], ['always-2'])
+    >>> constants_for("labels", ["rude", "long"])
+    ['always-none', 'always-rude', 'always-long', 'always-long;rude']
     """
     if kind == "rating":
         return [always(word) for word in ballot[(len(ballot) - 1) // 2 :][:1]]
-    return [*map(always, ballot), *([always(NO_LABELS)] if kind == "labels" else [])]
+    if kind != "labels":
+        return [*map(always, ballot)]
+    every = range(len(ballot) + 1)
+    sizes = every if len(ballot) <= _MOST_WITH_ALL_SETS else (0, 1, len(ballot))
+    return [always(joined(some)) for size in sizes for some in combinations(ballot, size)]
 
 
 def names_for_single(kind: str, ballot: Sequence[str]) -> list[str]:
@@ -196,11 +266,8 @@ def opinion_of_single(
     """
     if is_constant(name):
         # A run from before may have one for each rating.
-        is_possible = name.removeprefix(_ALWAYS) in (
-            *ballot,
-            *([NO_LABELS] if kind == "labels" else []),
-        )
-        return Opinion(name.removeprefix(_ALWAYS), "It always says so.") if is_possible else None
+        is_possible = name in (*map(always, ballot), *constants_for(kind, ballot))
+        return Opinion(name.removeprefix(_ALWAYS), _ALWAYS_SAID) if is_possible else None
     if name not in names_for_single(kind, ballot):
         return None
     if name == LONGER_HIGHER:

@@ -212,6 +212,7 @@ class Judge(models.Model):
     reported_model = models.CharField(max_length=200, blank=True)
     fingerprint = models.CharField(max_length=64)
     # Of a judge that is no one model: its `type` with its `version`, its `parts` and `options`.
+    # Of a baseline with a way of its own: of type `baseline`, with its `orders` among the options.
     recipe = models.JSONField(null=True, blank=True)
     # It joined while judges were tuned on votes of this run: only those that were held out tell
     # how good it is.
@@ -229,6 +230,12 @@ class Judge(models.Model):
     @property
     def is_baseline(self) -> bool:
         return self.provider == self.BASELINE
+
+    @property
+    def own_orders(self) -> str:
+        """The orders in which a baseline answers, where these are not its run's own."""
+        options = (self.recipe or {}).get("options", {}) if self.is_baseline else {}
+        return str(options.get("orders", ""))
 
     @property
     def model_names(self) -> list[str]:

@@ -1,11 +1,12 @@
 """Making a run: its outputs, its pairs, its judges, its queue of votes."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import combinations
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -15,7 +16,7 @@ from django.db.models.functions import Coalesce
 from humanjudge.celery import enqueue
 from humanjudge.lib.extensions import OWN
 from humanjudge.lib.strict_json import JsonObject
-from judge_eval.baselines import BASELINES
+from judge_eval.baselines import BASELINES, names_asked
 from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
 from judge_eval.demo.content import DemoPrompt
@@ -35,6 +36,10 @@ from voting.tuning import is_held_out
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2
+# The way of baselines that answer as the judge at a position was asked, item by item.
+AS_JUDGE: Final = "judge "
+# The ways of all others, as they are told from each other.
+LABELS: Final = {**dict(Verdict.Order.choices), "random": "drawn"}
 Output = TypeVar("Output", bound=Hashable)
 
 
@@ -80,7 +85,10 @@ def create_run(
         items = add_items(queue, new)
         examples = examples or {}
         judges = [imported_judge(run, name, model=Judge.EXAMPLE) for name in examples]
-        judges = add_judges(run, judges + [baseline(run, name) for name in baselines])
+        # Examples say one thing of a pair as it is stored.
+        orders = Verdict.Order.STORED if examples and len(kind_of(queue).sides) > 1 else ""
+        floor = names_asked(baselines, orders or "both")
+        judges = add_judges(run, judges + [baseline(run, name, orders) for name in floor])
         verdicts = [
             Verdict(
                 judge=judge,
@@ -196,13 +204,62 @@ def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
     return added
 
 
-def baseline(run: Run, name: str) -> Judge:
+def baseline(run: Run, name: str, orders: str = "", label: str = "") -> Judge:
+    """Return a baseline of a run, that answers in the run's orders or in some of its own.
+
+    With a `label`, which tells its way from others, where the run has this baseline already.
+    """
     version: int | str = BASELINE_VERSION
     if (baseline := BASELINES.get(name)) and baseline.package != OWN:
         version = baseline.version
     competitor = {"provider": Judge.BASELINE, "model": name, "version": version}
-    fingerprint = sha256(canonical(competitor)).hexdigest()
-    return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)
+    recipe: JsonObject = {"type": "baseline", "version": version, "parts": []}
+    recipe |= {"options": {"orders": orders}}
+    return Judge(
+        run=run,
+        name=f"{name} ({label})"[:200] if label else name,
+        provider=Judge.BASELINE,
+        model=name if label else "",
+        recipe=recipe if orders else None,
+        fingerprint=sha256(canonical(competitor | recipe if orders else competitor)).hexdigest(),
+    )
+
+
+def missing_baselines(run: Run, names: Sequence[str], ways: Iterable[str]) -> list[Judge]:
+    """Return the baselines that a run lacks, as yet without places: all of them for each way.
+
+    A way is the orders in which some judge is asked, or `judge N`: as the judge at that position
+    was, item by item. The first has the plain names.
+    """
+    usual = (run.config or {}).get("verdict_orders", "both")
+    existing = run.judges.filter(provider=Judge.BASELINE)
+    there = {(judge.model or judge.name, judge.own_orders or usual) for judge in existing}
+    taken, new = {name for name, _ in there}, list[Judge]()
+    for way in dict.fromkeys(ways):
+        label = LABELS.get(way) or f"as {run.judges.get(position=way.removeprefix(AS_JUDGE))}"
+        # Only an imported run of pairs says nowhere in which orders its judges are asked.
+        is_told = run.config is not None or run.queue.noun != "pair"
+        orders = "" if is_told and way == usual else way
+        lacking = [name for name in names_asked(names, way) if (name, way) not in there]
+        new += [baseline(run, n, orders, label if n in taken else "") for n in lacking]
+        taken |= {*names}
+    return new
+
+
+def floor_of(run: Run) -> list[str]:
+    """Name the baselines of a run, each once, in their order."""
+    floor = run.judges.filter(provider=Judge.BASELINE).order_by("position")
+    return list(dict.fromkeys(judge.model or judge.name for judge in floor))
+
+
+def ways_of_judges(run: Run) -> list[str]:
+    """Return the ways in which judges answered on pairs elsewhere; see `missing_baselines`."""
+    done = Verdict.objects.filter(judge__run=run, judge__provider=Judge.IMPORTED).exclude(winner="")
+    rows = done.order_by("judge__position", "order").values_list("judge__position", "order")
+    orders = defaultdict[int, list[str]](list)
+    for position, order in rows.distinct():
+        orders[position].append(order)
+    return [own[0] if len(own) == 1 else f"{AS_JUDGE}{at}" for at, own in orders.items()]
 
 
 def imported_judge(run: Run, name: str, source: str = "", model: str = "") -> Judge:
@@ -221,7 +278,8 @@ def imported_fingerprint(name: str, source: str) -> str:
 def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
     """Return a judge of a config, as yet without a place."""
     if spec.is_baseline:
-        return baseline(run, spec.id)
+        is_usual = config.verdict_orders in (config.ways or [config.verdict_orders])
+        return baseline(run, spec.id, "" if is_usual else config.ways[0])
     fields = {"run": run, "name": spec.id, "provider": spec.provider}
     if spec.type == ONE_MODEL:
         model = spec.model or spec.id

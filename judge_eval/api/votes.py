@@ -423,9 +423,11 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     `words` say in two sentences which judge is best, or what is missing to tell. `more` has at most
     three points, each with the word that leads it ("Floor: …"), and `notes` what else one must know
     to read the figures. `claims` have the evidence behind it, of judges in rows over those in
-    columns, in the order of `judges`. It holds however often one looks. `beats` of a baseline over
-    a judge says that the judge is worse; `forecast` is from how many to how many more votes it
-    takes, with null for an open end; `withdrawn` without `other` is that a judge was the best.
+    columns, in the order of `judges`. It holds however often one looks. `floor` tells which
+    baselines a judge is held against: those that were asked in the same orders. `beats` of a
+    baseline over a judge says that the judge is worse; `forecast` is from how many to how many more
+    votes it takes, with null for an open end; `withdrawn` without `other` is that a judge was the
+    best.
 
     They are computed in the background: `state` is `computing` until there is something, and
     `behind` says that newer votes are being counted. `part` is `tag:…`, `generator:…`,

@@ -407,6 +407,16 @@ class RunConfig(Part):
         generating = {self.provider} if self.outputs == "generated" else set[str]()
         return generating | {model.provider for judge in self.judges for model in judge.models}
 
+    @property
+    def floor(self) -> list[str]:
+        return [judge.id for judge in self.judges if judge.is_baseline]
+
+    @property
+    def ways(self) -> list[str]:
+        """The orders in which its judges are asked, as baselines are to answer."""
+        own = [each.orders or self.verdict_orders for each in self.judges if not each.is_baseline]
+        return list(dict.fromkeys(own))
+
     def generating(self, model: str) -> Generation:
         """Return how a model is asked for outputs."""
         return self.generation.of(next(each for each in self.models if each.id == model))
@@ -608,9 +618,12 @@ def _misplaced(name: str, config: JsonObject) -> str:
         return "" if name in names else f"must be one of the baselines here: {', '.join(names)}"
     if name not in BASELINES:
         return "judges single items only"
-    if kind in KINDS and name not in names_for(kind):
-        only = "drawings" if name not in names_for("text") else "what is written"
+    ballot = config.get("ballot") or DEFAULT_BALLOT
+    if kind in KINDS and name not in names_for(kind, CHOICES):
+        only = "drawings" if name not in names_for("text", CHOICES) else "what is written"
         return f"judges {only} only; the kind of this run is {kind}"
+    if isinstance(ballot, list | tuple) and BASELINES[name].always not in {"", *map(str, ballot)}:
+        return "is never right: its answer is not on the ballot"
     return ""
 
 

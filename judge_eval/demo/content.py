@@ -121,7 +121,9 @@ PANDALM: Final = Study(
     kind="comparison",
     ballot=("A", "B", "tie"),
     judges=("gpt-3.5-turbo", "pandalm-7b"),
-    baselines=("always-first", "random", "longer-wins"),
+    baselines=(
+        *("always-first", "always-second", "always-tie", "random", "longer-wins", "shorter-wins"),
+    ),
 )
 XSTEST: Final = Study(
     folder="xstest",

@@ -38,11 +38,14 @@ from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs, mark_lacki
 from judge_eval.runs.verdicts import answer_of_baseline, changed_entries, open_those_final
 from judge_eval.selectors import switched_off
 from judge_eval.services import (
+    AS_JUDGE,
     add_judges,
-    baseline,
     create_queue,
+    floor_of,
     imported_fingerprint,
     imported_judge,
+    missing_baselines,
+    ways_of_judges,
 )
 from voting.kinds import is_ordered, kind_of
 from voting.ledger import ledger
@@ -242,7 +245,12 @@ class Writing:
             self._baselines = self._baselines_of(run)
         stored = Verdict.objects.filter(judge__in=self._baselines, item__in=items)
         existing = set(stored.values_list("judge", "item"))
-        orders = (run.config or {}).get("verdict_orders")
+        usual = (run.config or {}).get("verdict_orders", "both")
+        asked: dict[tuple[str, UUID], str] = {}
+        if any(judge.own_orders.startswith(AS_JUDGE) for judge in self._baselines):
+            said = Verdict.objects.filter(judge__run=run, item__in=items).exclude(winner="")
+            rows = said.values_list("judge__position", "item", "order")
+            asked = {(f"{AS_JUDGE}{at}", item): order for at, item, order in rows}
         verdicts = []
         for item in items:
             is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in item.outputs)
@@ -250,12 +258,15 @@ class Writing:
                 if (judge.pk, item.pk) in existing:
                     continue
                 verdict = Verdict(judge=judge, item=item, decided_at=timezone.now())
-                looks = judge.name not in BLIND if item.b else judge.name == LONGER_HIGHER
+                name = judge.model or judge.name
+                looks = name not in BLIND if item.b else name == LONGER_HIGHER
                 if is_unseen and looks:
                     verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
                 else:
-                    for name, value in answer_of_baseline(verdict, orders).items():
-                        setattr(verdict, name, value)
+                    way = judge.own_orders or usual
+                    orders = asked.get((way, item.pk), way)
+                    for field, value in answer_of_baseline(verdict, orders).items():
+                        setattr(verdict, field, value)
                 rule = self._options.inconsistent
                 verdict.winner = by_rule(verdict.winner, verdict.consistent, rule)
                 verdicts.append(verdict)
@@ -263,15 +274,19 @@ class Writing:
 
     def _baselines_of(self, run: Run) -> list[Judge]:
         existing = list(run.judges.filter(provider=Judge.BASELINE).order_by("position"))
-        if existing or not self._options.baselines:
-            return existing
-        names = self._names_of_baselines(run.queue)
-        if not names:
+        if not existing and not self._options.baselines:
             return []
-        self._report.notes.append(f"Baselines are on the board, as its floor: {', '.join(names)}.")
-        added = add_judges(run, [baseline(run, name) for name in names])
-        record_objects(run, append=True)
-        return added
+        # Where all verdicts have failed, nobody knows in which orders they were asked for.
+        usual = [] if existing else ["both"]
+        are_pairs = run.queue.kind == Queue.Kind.COMPARISON
+        ways = ways_of_judges(run) if are_pairs else []
+        names = floor_of(run) or self._names_of_baselines(run.queue)
+        added = add_judges(run, missing_baselines(run, names, ways or usual))
+        if added:
+            floor = ", ".join(judge.name for judge in added)
+            self._report.notes.append(f"Baselines are on the board, as its floor: {floor}.")
+            record_objects(run, append=True)
+        return [*existing, *added]
 
     def _names_of_baselines(self, queue: Queue) -> list[str]:
         is_unseen = lacking_outputs(queue).count() == queue.items.count()
@@ -282,9 +297,8 @@ class Writing:
                 return []
             names = names_for_single(queue.kind, queue.ballot)
             return [name for name in names if not is_unseen or name != LONGER_HIGHER]
-        names = [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
-        off = switched_off()
-        return [name for name in names if name not in off]
+        off, names = switched_off(), names_for(self._kind, queue.ballot)
+        return [n for n in names if n not in off and (n in BLIND or not is_unseen)]
 
     def _votes(self, run: Run, rows: Rows) -> None:
         project = run.queue.project_id

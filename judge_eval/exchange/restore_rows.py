@@ -196,7 +196,7 @@ class Rows:
 
     def _judge(self, line: int, record: Any) -> Judge:
         judge = Judge(**self.columns(line, record))
-        if self._ends[judge.run_id][0] == Run.State.DRAFT:
+        if self._ends[judge.run_id][0] == Run.State.DRAFT and not judge.is_baseline:
             judge.recipe = None  # it is asked as its config says when it is started here
         return judge
 

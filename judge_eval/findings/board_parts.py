@@ -1,6 +1,6 @@
 """What the board shows of its lines: tables of judges, judges against judges, and the graphs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypedDict
@@ -153,7 +153,8 @@ def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Comparisons
         return replace(drawn, css="matrix", id=f"table-{key}", caption=label)
 
     alike = f"Same verdict: percent of the {run.queue.noun}s that both answered"
-    evidence = partial(_evidence, figures.claims)
+    floor = {n for n, judge in enumerate(figures.judges) if judge.is_baseline}
+    evidence = partial(_evidence, figures.claims, floor)
     tables: Comparisons = {
         "evidence": table("evidence", "Evidence that the row beats the column", evidence),
         "same_verdict": table("same_verdict", alike, partial(_alike, figures.same_verdict)),
@@ -164,9 +165,11 @@ def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Comparisons
     return tables
 
 
-def _evidence(claims: Claims, row: int, column: int) -> Cell:
+def _evidence(claims: Claims, floor: Collection[int], row: int, column: int) -> Cell:
     evidence = claims.evidence[row][column]
-    if evidence is None:
+    is_held = claims.floor[row][column] or claims.floor[column][row]
+    if evidence is None or (not is_held and (row in floor) != (column in floor)):
+        # Who was asked in other orders is no baseline of a judge.
         return Cell(DASH)
     low, high = claims.difference_low[row][column], claims.difference_high[row][column]
     points = "" if low is None or high is None else percent_span(low, high)

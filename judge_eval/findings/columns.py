@@ -199,7 +199,7 @@ def _below_floor(figures: RunFindings, place: int) -> tuple[str, str]:
     judges, claims = figures.judges, figures.claims
     if judges[place].beats_floor is not False or not judges[place].overall.n:
         return "", ""
-    floor = [n for n, each in enumerate(judges) if each.is_baseline and not each.is_silent]
+    floor = [n for n, is_held in enumerate(claims.floor[place]) if is_held]
     if worse := [judges[n].name for n in floor if claims.beats[n][place]]:
         return f"worse than {listed(worse, 'or')}", ""
     evidence = [each or 1.0 for each in claims.evidence[place]]

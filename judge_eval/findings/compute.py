@@ -89,6 +89,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         agreement,
         history.votes_left,
         most,
+        outcomes.floor,
         is_silent=np.isin(np.arange(len(judges)), [*silent]),
         margin=history.margin or MARGIN,
         by_answer=ranked.by_answer,
@@ -200,7 +201,9 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         notes=[*words.notes(), *about_order(ranked, words), *_about_tuning(outcomes)],
         judges=studied,
         claims=claims,
-        mcnemar=mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist()),
+        mcnemar=mcnemar_tests(
+            _labelled(outcomes), np.flatnonzero(is_baseline).tolist(), outcomes.floor
+        ),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,

@@ -19,6 +19,7 @@ from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
 from judge_eval.objects import UNASKED
 from judge_eval.selectors import TUNED_ON, UNPRICED, failures_of, stands_on_board
 from judge_eval.stats import Annotations
+from judge_eval.stats.bootstrap import BoolArray
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
 from voting.choices import ONE, SIDES, SWAPPED
 from voting.kinds import kind_of, options_of
@@ -28,6 +29,8 @@ from voting.ledger.groups import groups_at
 from voting.models import Entry, Queue
 
 ROWS_AT_ONCE = 20_000
+# Of a judge that did not answer.
+NO_ORDER: Final = -1
 # Calls are paid for the whole run: set against a part's agreement that is no price of it.
 OF_THE_WHOLE = "Prices and times are those of the whole run; a part has none of its own."
 SCORE: Final = "score"
@@ -61,7 +64,8 @@ class RunOutcomes(NamedTuple):
     `choices` are what votes and verdicts may say, by their codes in `table`. `positions` are the
     items' places in the run, `prompts` their prompts by number, `models` who wrote A and B by
     number; a single item has no B. `answers` are what a judge answered in each of two orders, as
-    `judge_figures.per_answer` takes them, `habits` what `judge_figures.habits` takes. `sided` are
+    `judge_figures.per_answer` takes them, `habits` what `judge_figures.habits` takes, and `floor`
+    which baselines a judge is held against, as `stats.evidence.thresholds` does. `sided` are
     people's votes for a side, and `left` those for what stood left. `tasks` are everybody's answers
     to what was asked, and to whatever else was. `groups` are the votes again, by groups of voters,
     where there are such. `failures` have an error of each judge that had one.
@@ -77,6 +81,7 @@ class RunOutcomes(NamedTuple):
     table: OutcomesTable
     habits: tuple[Codes, Counts, Counts]
     answers: Codes
+    floor: BoolArray
     sided: Counts
     left: Counts
     history: History
@@ -103,7 +108,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     kind = kind_of(run.queue)
     is_counted = bool(kind.choices) and part.kind not in SOME_VOTES
     tally = rows[:, 1 : 1 + columns] if is_counted else _counted(votes, inside, choices)
-    codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
+    codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:6]
     if part.kind == "ballot":
         # Any other vote of a part is none, any other verdict was not asked for.
         tally = tally * (np.arange(columns) < len(part.choices))
@@ -141,6 +146,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         table=OutcomesTable(tally, codes.astype(np.int16)),
         habits=(verdicts[:, :, 1].astype(np.int16), verdicts[:, :, 2], verdicts[:, :, 3]),
         answers=answers.astype(np.int16),
+        floor=_floor(judges, verdicts[:, :, 6]),
         sided=sided[:, 0],
         left=sided[:, 1],
         history=history_of(
@@ -289,10 +295,10 @@ def _codes(run: Run, part: Slice, choices: Sequence[str]) -> dict[str, int]:
 def _verdicts(
     run: Run, part: Slice, choices: Sequence[str], places: int, judges: Sequence[Judge]
 ) -> Counts:
-    """Return code, consistency, first and side picks, both answers, by item and judge."""
+    """Return code, consistency, first and side picks, both answers, orders, by item and judge."""
     codes = _codes(run, WHOLE, choices)
     columns = {judge.position: n for n, judge in enumerate(judges)}
-    nothing = np.array([UNASSIGNED, -1, 0, 0, UNASSIGNED, UNASSIGNED])
+    nothing = np.array([UNASSIGNED, -1, 0, 0, UNASSIGNED, UNASSIGNED, NO_ORDER])
     table = np.tile(nothing, (places, len(judges), 1))
     final = Verdict.objects.filter(judge__run=run, item__position__lt=places)
     if part.kind != HALF:
@@ -315,8 +321,20 @@ def _verdicts(
             first or 0,
             0 if first is None else sum(pick in ("A", "B") for pick in picks),
             *answers,
+            Verdict.Order.values.index(order) if winner else NO_ORDER,
         )
     return table
+
+
+def _floor(judges: Sequence[Judge], orders: Counts) -> BoolArray:
+    """Tell which baselines, in columns, answered on no item in other orders than a judge."""
+    is_baseline = np.array([judge.is_baseline for judge in judges], dtype=bool)
+    floor = np.zeros((len(judges), len(judges)), dtype=bool)
+    for place in np.flatnonzero(is_baseline).tolist():
+        own = orders[:, [place]]
+        differ = (orders != own) & (orders != NO_ORDER) & (own != NO_ORDER)
+        floor[:, place] = ~is_baseline & ~differ.any(axis=0)
+    return floor
 
 
 def _spent(run: Run, judges: list[Judge]) -> Iterator[Spent]:

@@ -182,6 +182,8 @@ class Claims(Figures):
     the row agrees with more of the votes, as a share, with its 95 % interval.
     """
 
+    # The baselines, in columns, that a judge is held against: those that were asked as it was.
+    floor: Flags
     beats: Flags
     evidence: Matrix
     evidence_now: Matrix

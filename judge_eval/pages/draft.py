@@ -27,6 +27,7 @@ from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, trial
+from judge_eval.services import floor_of
 from judge_eval.web import lead_to, run_action, run_page, scores_in_words
 from voting.access import projects_where, require_making_runs, user_of
 from voting.choices import LABELS
@@ -161,12 +162,14 @@ def _too_few(run: Run, config: RunConfig) -> str | None:
 
     from judge_eval.stats.claims import too_few
 
-    floor = list(run.judges.filter(provider=Judge.BASELINE).values_list("name", flat=True))
+    baselines = run.judges.filter(provider=Judge.BASELINE).count()
+    # Each judge is held against those of its own way of asking.
+    floor = floor_of(run)
     by_order = is_ordered(run.queue)
     # Those of one output are coupled.
     prompts = len(config.prompts) // (2 if by_order and len(config.models) == 1 else 1)
     most = most_over_floor(floor, by_order=by_order)
-    return too_few(ones(prompts, int), run.judges.count() - len(floor), len(floor), most)
+    return too_few(ones(prompts, int), run.judges.count() - baselines, len(floor), most)
 
 
 def _places_of_outputs(config: RunConfig) -> list[str | bytes]:

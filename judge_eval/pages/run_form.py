@@ -44,7 +44,7 @@ from judge_eval.runs import extension_check, providers
 from judge_eval.selectors import switched_off
 from judge_eval.web import LINES, shortened
 from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
-from voting.choices import LABELS, SIDES, WITHOUT_SIDE
+from voting.choices import CHOICES, LABELS, SIDES, WITHOUT_SIDE
 from voting.forms import ProjectField, completed
 from voting.models import Queue
 
@@ -169,7 +169,7 @@ class RunForm(ProjectForm):
     )
     baselines = _some_of(
         "Baselines, which know nothing: the floor of the board",
-        [(n, n if n in names_for("text") else f"{n} (drawings only)") for n in BASELINES],
+        [(n, n if n in names_for("text", CHOICES) else f"{n} (drawings only)") for n in BASELINES],
     )
     single_baselines = _some_of(
         "Baselines, which know nothing: the floor of the board",
@@ -273,8 +273,10 @@ class RunForm(ProjectForm):
             except PromptsUnreadable as error:
                 self.add_error("prompts_file", f"This file cannot be read: {error}.")
         chosen = got.get("single_baselines" if self._is_single else "baselines", [])
-        is_rating = got.get("items_kind") == Queue.Kind.RATING
-        baselines = [ListedPrompt(n, n) for n in chosen if is_rating or n != LONGER_HIGHER]
+        # What people cannot answer here is no floor.
+        absent = {b.id for b in BASELINES.values() if b.always not in ("", *got.get("ballot", []))}
+        absent |= set() if got.get("items_kind") == Queue.Kind.RATING else {LONGER_HIGHER}
+        baselines = [ListedPrompt(n, n) for n in chosen if n not in absent]
         listed = {
             "models": _with_settings(got.get("models", "")),
             "judges": _with_settings(got.get("judges", "")) + baselines,
@@ -405,12 +407,13 @@ def provider_names(usable: QuerySet[Provider]) -> list[str]:
 
 def empty_values(user: Who) -> Context:
     """Return what stands in the form of a new run: the defaults of a config."""
-    data = {"name": "-", "models": ["-a", "-b"], "judges": names_for("text"), "prompts": ["-"]}
+    usual = names_for("text", CHOICES)
+    data = {"name": "-", "models": ["-a", "-b"], "judges": ["random"], "prompts": ["-"]}
     # Without pairs that several people vote on, nobody knows how well people agree.
     values = _values(parse(data | {"overlap": {"share": 0.2}}))
     values |= dict.fromkeys(("name", "models", "prompts"), "")
     off = switched_off()
-    for field, names in (("baselines", values["baselines"]), ("single_baselines", _USUAL_SINGLE)):
+    for field, names in (("baselines", usual), ("single_baselines", _USUAL_SINGLE)):
         values[field] = [name for name in names if name not in off]
     return values | {"provider": next(iter(provider_names(providers.offered_to(user))), "")}
 

@@ -102,13 +102,14 @@ def load(access_file: Path) -> bool:
 
 
 def make_run(project: Project, kind: Any, name: str, **examples: Any) -> Run:
+    ballot = CHOICES if kind == "text" else DEFAULT_BALLOT
     return create_run(
         project,
         name,
         content.load(kind),
         rubric=content.rubric(kind),
-        baselines=names_for(kind),
-        ballot=CHOICES if kind == "text" else DEFAULT_BALLOT,
+        baselines=names_for(kind, ballot),
+        ballot=ballot,
         **examples,
     )
 
@@ -172,7 +173,9 @@ def make_published(project: Project, study: Study) -> Run:
     )
     Board.objects.create(run=run)
     judges = [imported_judge(run, name) for name in study.judges]
-    judges = add_judges(run, judges + [baseline(run, name) for name in study.baselines])
+    # The published verdicts say one thing of what was shown in one order.
+    orders = Verdict.Order.STORED if len(kind_of(queue).sides) > 1 else ""
+    judges = add_judges(run, judges + [baseline(run, name, orders) for name in study.baselines])
     record_objects(run, append=True)
     items = _items_without_texts(queue, rows)
     verdicts = _verdicts(judges, items, rows)
@@ -239,7 +242,7 @@ def _verdicts(
         of_item = []
         for judge in judges:
             if judge.is_baseline:
-                fields = answer_of_baseline(Verdict(judge=judge, item=item), None)
+                fields = answer_of_baseline(Verdict(judge=judge, item=item), judge.own_orders)
                 del fields["latency_ms"]
             else:
                 fields = _published(row.judges[judge.name], labels)

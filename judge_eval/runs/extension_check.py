@@ -63,9 +63,9 @@ def why_not(run: Run) -> str:
     if run.config and (wrong := absent_from(run.config, off)):
         return f"{wrong[0]}."
     for judge in run.judges.all():
-        if judge.is_baseline and judge.name in off:
-            return TURNED_OFF.format(judge.name) + "."
-        if judge.recipe:
+        if judge.is_baseline and (name := judge.model or judge.name) in off:
+            return TURNED_OFF.format(name) + "."
+        if judge.recipe and not judge.is_baseline:
             kind, made = judge.recipe["type"], judge.recipe["version"]
             here = JUDGE_TYPES[kind].version
             if made != here:

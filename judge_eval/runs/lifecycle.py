@@ -33,7 +33,15 @@ from judge_eval.runs.hook_api import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
-from judge_eval.services import add_judges, create_queue, judge_of, recipe_of
+from judge_eval.services import (
+    add_judges,
+    create_queue,
+    floor_of,
+    judge_of,
+    missing_baselines,
+    recipe_of,
+    ways_of_judges,
+)
 from voting.access import make_project
 from voting.kinds import kind_of
 from voting.models import Item, Picture, Project, Queue
@@ -105,6 +113,7 @@ def create(project: Project | str, config: RunConfig, by: User | None = None) ->
         )
         Board.objects.create(run=run)
         add_judges(run, [judge_of(run, config, spec) for spec in config.judges])
+        add_judges(run, missing_baselines(run, config.floor, config.ways))
         run.record("created", f"{run.name} was drafted.")
     return run
 
@@ -277,15 +286,21 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
         if joining.budget_usd is not None:
             run.budget_nano = providers.nano(joining.budget_usd)
         run.save(update_fields=["config"])
-        judges = [judge_of(run, config, spec) for spec in new]
+        judges = [judge_of(run, config, spec) for spec in new if not spec.is_baseline]
         _refuse_same(run, judges)
         for judge in judges:
             # Whoever adds it has seen the votes on the tuning half.
             judge.is_tuned = run.queue.is_tuning and not judge.is_baseline
         judges = add_judges(run, judges)
+        # Those that join, and all others in the orders in which these judges are asked.
+        floor = [*floor_of(run), *(spec.id for spec in new if spec.is_baseline)]
+        ways = [*ways_of_judges(run), *config.ways] or [config.verdict_orders]
+        judges += add_judges(run, missing_baselines(run, floor, ways))
         record_objects(run)
-        at_once = [judge for judge in judges if not judge.is_tuned]
+        at_once, named = [each for each in judges if not each.is_tuned], {each.id for each in new}
+        beside = [judge for judge in at_once if judge.name not in named]
         verdict_count = state.want_verdicts(run, at_once, items)
+        verdict_count -= Verdict.objects.filter(judge__in=beside).count()
         if at_once:
             state.set_state(run, Run.State.JUDGING)
         text = f"{listed(judge.name for judge in judges)} joined the judges of this run."

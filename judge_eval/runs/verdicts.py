@@ -389,20 +389,22 @@ def answer_baselines(run: Run) -> bool:
         state=Verdict.State.WAITING,
     ).select_related("judge", "item__a", "item__b", "item__queue")
     waiting = list(ready.order_by("pk")[:BASELINES_AT_ONCE])
-    orders = run.config and run.config["verdict_orders"]
-    decide([(verdict, answer_of_baseline(verdict, orders)) for verdict in waiting])
+    orders = (run.config or {}).get("verdict_orders", "both")
+    decide(
+        [
+            (verdict, answer_of_baseline(verdict, verdict.judge.own_orders or orders))
+            for verdict in waiting
+        ]
+    )
     return len(waiting) == BASELINES_AT_ONCE
 
 
-def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
-    """Return the fields of a baseline's verdict; its pair has its outputs.
-
-    `verdict_orders` is the run's, by which its judges are asked; an imported run states none.
-    """
+def answer_of_baseline(verdict: Verdict, verdict_orders: str) -> Fields:
+    """Return the fields of a baseline's verdict in these orders; its pair has its outputs."""
     judge, item, started = verdict.judge, verdict.item, perf_counter()
     raw = {
         order: ParsedVerdict(opinion.winner, opinion.score, reason=opinion.reason)
-        for order in orders_of(verdict, verdict_orders or "both")
+        for order in orders_of(verdict, verdict_orders)
         if (opinion := _opinion(judge, item, order))
     }
     if not raw:
@@ -420,7 +422,7 @@ def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
     if item.b is None:
         about = judge.name, item.queue.kind, item.queue.ballot, seed
         return opinion_of_single(*about, _text_of(item.a))
-    baseline, outputs = BASELINES.get(judge.name), item.seen(left=order[0])
+    baseline, outputs = BASELINES.get(judge.model or judge.name), item.seen(left=order[0])
     first, second = map(_text_of, outputs)
     return baseline(first, second, seed) if baseline else None
 
@@ -431,15 +433,19 @@ def _text_of(output: Inference) -> str:
 
 
 def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:
-    """Return the orders in which a judge is shown a pair: both, or one, drawn for ever or fixed."""
+    """Return the orders in which a judge is shown a pair: both, or one, drawn for ever or fixed.
+
+    Where it is drawn, all judges of a pair are shown the same one, and so are the baselines.
+    """
     if verdict.item.b_id is None:
         return ("AB",)
     if verdict_orders != "random":
-        return ("AB", "BA") if verdict_orders == "both" else (verdict_orders,)
+        fixed = {"both": ("AB", "BA"), "BA": ("BA",)}
+        return fixed.get(verdict_orders, ("AB",))
     a, b = verdict.item.pair
     # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
     first, second = sorted((a, b), key=lambda output: output.generator)
-    names = (verdict.judge.name, a.prompt, first.generator, second.generator)
+    names = (a.prompt, first.generator, second.generator)
     on_the_left = second if keyed_number(settings.SECRET_KEY, "order", *names) & 1 else first
     return ("AB",) if on_the_left is a else ("BA",)
 

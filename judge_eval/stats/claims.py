@@ -32,6 +32,7 @@ from judge_eval.stats.evidence import (
     thresholds,
     too_few_prompts,
     two_figures,
+    whole_floor,
 )
 from judge_eval.stats.evidence_order import NOBODY, Entered, Opened, enter
 from judge_eval.stats.outcomes_table import UNASSIGNED
@@ -60,11 +61,12 @@ class FirstClaim(NamedTuple):
 class Claims:
     """What may be claimed of J judges; matrices of shape (J, J) are of row against column.
 
-    ``beats`` is claimed: of judges among themselves, and between judges and baselines either way.
-    `reached` tells where the `evidence`, the largest so far, is enough for it; `evidence_now` is
-    that of this moment, and `needed` is what would settle how two compare, which prompts that are
-    still to enter `can_reach`. `ahead` is ``beats`` by the lower threshold of the best judge, among
-    judges alone. ``forecast`` is how many more votes it takes, None where more votes will not
+    `floor` tells which baselines a judge is held against: those that were asked as it was.
+    ``beats`` is claimed: of judges among themselves, and between judges and these baselines either
+    way. `reached` tells where the `evidence`, the largest so far, is enough for it; `evidence_now`
+    is that of this moment, and `needed` is what would settle how two compare, which prompts that
+    are still to enter `can_reach`. `ahead` is ``beats`` by the lower threshold of the best judge,
+    among judges alone. ``forecast`` is how many more votes it takes, None where more votes will not
     settle it, where it is too early to tell, or nothing is claimed; `since` is the entry of the
     ledger since which a claim holds, and `until` the vote up to which the evidence for it was at
     least 3 : 1. `by_one` tells where the lead depends on one voter, and `carriers` who that is.
@@ -73,13 +75,14 @@ class Claims:
     have no verdict on what was voted on, and nothing is claimed of them.
 
     `threshold` is for judges among themselves, `best_threshold` for the best judge against every
-    other, `floor_threshold` for baselines; None where there are none. `best` is the place of the
-    best judge. The run has so many open `prompts`, of which so many are `cut`; `first_claim` is the
-    least on which anything could be claimed.
+    other, `floor_threshold` for the most baselines of any judge; None where there are none. `best`
+    is the place of the best judge. The run has so many open `prompts`, of which so many are `cut`;
+    `first_claim` is the least on which anything could be claimed.
     """
 
     is_baseline: BoolArray
     silent: BoolArray
+    floor: BoolArray
     beats: BoolArray
     ahead: BoolArray
     reached: BoolArray
@@ -133,11 +136,9 @@ class Claims:
         return tie_groups(distinct, judges)
 
     def beats_floor(self) -> list[bool | None]:
-        """Tell which judges beat every baseline; None of these, and where there is none."""
-        floor = self.is_baseline & ~self.silent
-        above = np.asarray(self.beats[:, floor].all(axis=1))
-        is_told = floor.any() & ~self.is_baseline & ~self.silent
-        return [bool(above[n]) if is_told[n] else None for n in range(len(floor))]
+        """Tell which judges beat every baseline of their floor; None where there is none."""
+        rows = zip(self.beats, self.floor, strict=True)
+        return [bool(beats[floor].all()) if floor.any() else None for beats, floor in rows]
 
     def standing(self, one: int, other: int) -> Standing:
         """Say how a judge compares to one that agrees no more often than it.
@@ -167,6 +168,7 @@ def claims(
     agreement: FloatArray,
     votes_left: int = 0,
     most_over_floor: float = 1.0,
+    floor: BoolArray | None = None,
     *,
     is_silent: BoolArray | None = None,
     margin: float = MARGIN,
@@ -175,9 +177,10 @@ def claims(
     """Put together what may be claimed of judges.
 
     `is_baseline` and `agreement`, the overall one with NaN where there is none, have shape (J,), as
-    has `is_silent`. The comparisons of the run still want so many votes; `most_over_floor` is the
-    largest D that a prompt can bring against a baseline. Judges are practically the same where they
-    are within the `margin` in all votes, and `by_answer`, in the votes for each answer.
+    has `is_silent`; `floor`, of shape (J, J), is that of `Claims`: without it judges are held
+    against all baselines. The comparisons of the run still want so many votes; `most_over_floor` is
+    the largest D that a prompt can bring against a baseline. Judges are practically the same where
+    they are within the `margin` in all votes, and `by_answer`, in the votes for each answer.
 
     Examples
     --------
@@ -193,11 +196,13 @@ def claims(
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
     silent = np.zeros_like(is_baseline) if is_silent is None else is_silent
-    judges, floor = int((~is_baseline & ~silent).sum()), int((is_baseline & ~silent).sum())
+    floor = whole_floor(is_baseline) if floor is None else floor
+    floor = floor & ~silent & ~silent[:, None]
+    judges, baselines = int((~is_baseline & ~silent).sum()), int(floor.sum(axis=1).max(initial=0))
     planned, required = entered.planned, entered.required
     if not entered.n_judges:  # nothing has been opened
         entered = enter([Opened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
-    needed = thresholds(is_baseline, silent)
+    needed = thresholds(is_baseline, floor, silent)
     proof = evidence(entered, needed)
     beaten = beats(proof.reached, proof.log_now, agreement)
     are_judges = ~((is_baseline | silent)[:, None] | (is_baseline | silent))
@@ -207,12 +212,13 @@ def claims(
     agrees_most = np.isin(np.arange(len(values)), best_first(values.tolist())[:1])
     rivals = (agrees_most & np.isfinite(values))[:, None] & are_judges & ~ahead & ~np.isinf(needed)
     needed = np.where(rivals, best_threshold(judges), needed)
-    few = too_few(planned, judges, floor, most_over_floor)
+    few = too_few(planned, judges, baselines, most_over_floor)
     is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
     alike = [practically_same(each, is_baseline | silent, margin) for each in (entered, *by_answer)]
     return Claims(
         is_baseline=is_baseline,
         silent=silent,
+        floor=floor,
         beats=beaten,
         ahead=ahead,
         reached=proof.reached,
@@ -230,15 +236,15 @@ def claims(
         always=always_valid(entered.right, entered.votes, entered.most_votes),
         threshold=judges * (judges - 1) / SIGNIFICANCE or None,
         best_threshold=best_threshold(judges) if judges > 1 else None,
-        floor_threshold=judges * floor / SIGNIFICANCE or None,
+        floor_threshold=judges * baselines / SIGNIFICANCE or None,
         prompts=len(planned),
         cut=entered.cut,
         entered=len(entered.prompts),
         votes=entered.all_votes,
         votes_left=votes_left,
-        best=best_judge(ahead, beaten, is_baseline, silent),
+        best=best_judge(ahead, beaten, is_baseline, floor, silent),
         too_few_prompts=few,
-        first_claim=first_claim(planned, required, judges, floor, most_over_floor),
+        first_claim=first_claim(planned, required, judges, baselines, most_over_floor),
     )
 
 

@@ -188,28 +188,49 @@ def best_growth(bets: FloatArray, times: IntArray | int = 1) -> FloatArray:
     return sum_of_rows(times * np.log1p(low * bets))
 
 
-def thresholds(is_baseline: BoolArray, is_silent: BoolArray | None = None) -> FloatArray:
+def thresholds(
+    is_baseline: BoolArray, floor: BoolArray | None = None, is_silent: BoolArray | None = None
+) -> FloatArray:
     """Return the evidence that the judge of a row needs to be called better, shape (J, J).
 
-    With k judges that are no baselines, and b that are: k (k - 1) / 0.05 among judges, k b / 0.05
-    between a judge and a baseline, either way, and infinite between baselines, of which nothing is
-    claimed. Of those that are silent nothing is claimed either, and they count in no number.
+    `floor` tells which baselines, in columns, a judge is held against: those that were asked as it
+    was; without it all. With k judges that are no baselines, and b that one is held against:
+    k (k - 1) / 0.05 among judges, k b / 0.05 between that judge and these, either way. All else is
+    infinite, for nothing is claimed of it: nor of those that are silent, which count in no number.
 
     Examples
     --------
     >>> thresholds(np.array([False, False, True])).tolist()
     [[inf, 40.0, 40.0], [40.0, inf, 40.0], [40.0, 40.0, inf]]
-    >>> thresholds(np.array([False, False, True]), np.array([False, True, False])).tolist()
+    >>> floor = np.array([[False, False, True], [False, False, False], [False, False, False]])
+    >>> thresholds(np.array([False, False, True]), floor).tolist()
+    [[inf, 40.0, 40.0], [40.0, inf, inf], [40.0, inf, inf]]
+    >>> is_silent = np.array([False, True, False])
+    >>> thresholds(np.array([False, False, True]), is_silent=is_silent).tolist()
     [[inf, inf, 20.0], [inf, inf, inf], [20.0, inf, inf]]
     """
     silent = np.zeros_like(is_baseline) if is_silent is None else is_silent
-    baselines = int((is_baseline & ~silent).sum())
+    floor = whole_floor(is_baseline) if floor is None else floor
+    floor = floor & ~silent & ~silent[:, None]
     judges = int((~is_baseline & ~silent).sum())
-    one, other = is_baseline[:, None], is_baseline[None, :]
-    needed = np.where(one | other, judges * baselines, judges * (judges - 1)) / SIGNIFICANCE
-    needed[(one & other) | silent[:, None] | silent] = np.inf
+    over_floor = np.where(floor, judges * floor.sum(axis=1)[:, None] / SIGNIFICANCE, np.inf)
+    among_judges = ~((is_baseline | silent)[:, None] | (is_baseline | silent))
+    needed = np.where(
+        among_judges, judges * (judges - 1) / SIGNIFICANCE, np.minimum(over_floor, over_floor.T)
+    )
     np.fill_diagonal(needed, np.inf)
     return needed
+
+
+def whole_floor(is_baseline: BoolArray) -> BoolArray:
+    """Return the floor of judges that are held against every baseline, shape (J, J).
+
+    Examples
+    --------
+    >>> whole_floor(np.array([False, True])).tolist()
+    [[False, True], [False, False]]
+    """
+    return np.asarray(~is_baseline[:, None] & is_baseline)
 
 
 def best_threshold(judges: int) -> float:
@@ -248,12 +269,17 @@ def beats(reached: BoolArray, log_now: FloatArray, agreement: FloatArray) -> Boo
 
 
 def best_judge(
-    ahead: BoolArray, beats: BoolArray, is_baseline: BoolArray, is_silent: BoolArray | None = None
+    ahead: BoolArray,
+    beats: BoolArray,
+    is_baseline: BoolArray,
+    floor: BoolArray | None = None,
+    is_silent: BoolArray | None = None,
 ) -> int | None:
     """Return the place of the best judge: ahead of every other judge, and beating every baseline.
 
-    `ahead` is `beats` by the threshold of the best judge. A run with one judge has no best; those
-    that are silent are none.
+    `ahead` is `beats` by the threshold of the best judge, `floor` and `is_silent` those of
+    `thresholds`. Where there are baselines, but none that was asked as the judge was, it is not
+    shown to beat them. A run with one judge has no best; those that are silent are none.
 
     Examples
     --------
@@ -264,8 +290,10 @@ def best_judge(
     (0, None)
     """
     speaks = np.ones_like(is_baseline) if is_silent is None else ~is_silent
-    judges, floor = np.flatnonzero(~is_baseline & speaks), is_baseline & speaks
-    is_best = (ahead[:, judges].sum(axis=1) == len(judges) - 1) & beats[:, floor].all(axis=1)
+    floor = whole_floor(is_baseline) if floor is None else floor
+    judges, baselines = np.flatnonzero(~is_baseline & speaks), is_baseline & speaks
+    is_above = (beats | ~(floor & speaks)).all(axis=1) & (floor.any(axis=1) | ~baselines.any())
+    is_best = (ahead[:, judges].sum(axis=1) == len(judges) - 1) & is_above
     return next((n for n in judges.tolist() if is_best[n] and len(judges) > 1), None)
 
 

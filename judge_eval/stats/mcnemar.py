@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import FloatArray, IntArray
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import SIGNIFICANCE, McNemar
+from judge_eval.stats.evidence import whole_floor
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 
 NO_MAJORITY: Final = -1
@@ -30,12 +31,15 @@ def strict_majority(votes: IntArray) -> Codes:
     return np.where(has_one, votes.argmax(axis=1), NO_MAJORITY).astype(np.int16)
 
 
-def mcnemar_tests(table: OutcomesTable, baselines: Collection[int] = ()) -> McNemar:
-    """Test every two judges, and every judge with every baseline, by the strict majority of votes.
+def mcnemar_tests(
+    table: OutcomesTable, baselines: Collection[int] = (), floor: BoolArray | None = None
+) -> McNemar:
+    """Test every two judges, and every judge with its baselines, by the strict majority of votes.
 
-    Holm's correction is made in each of two families, judges among themselves and judges with
-    baselines: in each the chance of any false claim at all is 5 %. Two baselines are not tested,
-    and have p = 1.
+    `floor`, of shape (n_judges, n_judges), tells which `baselines`, in columns, a judge is held
+    against; without it all. Holm's correction is made in each of two families, judges
+    among themselves and judges with baselines: in each the chance of any false claim at all is 5 %.
+    All others are not tested, and have p = 1.
 
     Examples
     --------
@@ -53,10 +57,10 @@ def mcnemar_tests(table: OutcomesTable, baselines: Collection[int] = ()) -> McNe
     p_single = mcnemar(ahead, ahead.T)
     np.fill_diagonal(p_single, 1.0)
     p = np.ones_like(p_single)
-    is_floor = np.isin(np.arange(table.n_judges), list(baselines))
-    floors = is_floor[:, None].astype(np.int64) + is_floor
-    for number in (0, 1):
-        family = np.triu(floors == number, k=1)
+    is_judge = ~np.isin(np.arange(table.n_judges), list(baselines))
+    floor = whole_floor(~is_judge) if floor is None else floor
+    for tested in (is_judge[:, None] & is_judge, floor | floor.T):
+        family = np.triu(tested, k=1)
         p[family] = holm(p_single[family])
     p = np.minimum(p, p.T)
     return McNemar(

@@ -174,7 +174,7 @@ class Words:
     def carried(self) -> tuple[int, int] | None:
         """The judge that leads by one voter's votes alone, and the one it leads; None if none."""
         first, *others = self.judges or [0]
-        rivals = [*others, *self.floor] if self.claims.best == first else others[:1]
+        rivals = [*others, *self._floor_of(first)] if self.claims.best == first else others[:1]
         by_one = (n for n in rivals if self.claims.by_one[first, n])
         return next(((first, n) for n in by_one), None)
 
@@ -267,7 +267,7 @@ class Words:
     def _best(self) -> list[str]:
         """Say by how much the best judge, or the only one, is ahead of the nearest."""
         first, *others = self.judges
-        against = [*others] or self.floor
+        against = [*others] or self._floor_of(first)
         rank = f"Best of {len(self.judges)} judges" if others else "It is the only judge"
         rank += ", by one voter's votes alone" if self.carried and not self._one_voted else ""
         sentence = self._share_of(first)
@@ -436,7 +436,12 @@ class Words:
         if rivals := self._rivals:
             unbeaten = [n for n in rivals if not self.claims.beats[self.judges, n].any()]
             return unbeaten or rivals
-        return [low for low in self.floor if not self.claims.beats[self.judges[0], low]]
+        first = self.judges[0]
+        return [n for n in self._floor_of(first) if not self.claims.beats[first, n]]
+
+    def _floor_of(self, judge: int) -> list[int]:
+        """Return the baselines that were asked as a judge was, and that it is held against."""
+        return [low for low in self.floor if self.claims.floor[judge, low]]
 
     @cached_property
     def _worse(self) -> list[int]:
@@ -498,14 +503,18 @@ class Words:
         if not self.floor or not self._tells:
             return ""
         beats, floor = self.claims.beats, self.floor
-        above = [n for n in self.judges if beats[n, floor].all()]
-        worse = [n for n in self.judges if beats[floor, n].any()]
+        is_above = self.claims.beats_floor()
+        held = [n for n in self.judges if is_above[n] is not None]
+        above = [n for n in held if is_above[n]]
+        worse = [n for n in held if beats[floor, n].any()]
         parts = [f"{self._subject(above)} the baselines"] if above else []
-        parts += self._unsure([n for n in self.judges if n not in above and n not in worse])
+        parts += self._unsure([n for n in held if n not in above and n not in worse])
         if worse:
             than = self._names([low for low in floor if beats[low, worse].any()], "or")
             parts.append(f"{self._so_many(worse)} {_are(worse)} worse than {than}")
         sentence = "; ".join(parts)
+        if not sentence:
+            return ""
         # What begins with a name is written as that is.
         return (
             f"Nothing{sentence.removeprefix('nothing')}."
@@ -517,7 +526,7 @@ class Words:
         """Say of judges that neither beat all baselines nor are worse than one what is known."""
         near: dict[int, int] = {}
         for n in judges:
-            left = [low for low in self.floor if not self.claims.beats[n, low]]
+            left = [low for low in self._floor_of(n) if not self.claims.beats[n, low]]
             near[n] = self._weakest_of([n], left)[1]
         leading = [n for n in judges if self.claims.evidence_now[n, near[n]] >= LEADS]
         if leading:
@@ -564,7 +573,7 @@ class Words:
     def _turned(self) -> str:
         """Name a judge that was ahead, of the first or the first itself, until later votes."""
         first, *others = self.judges
-        for low in [*others, *self.floor]:
+        for low in [*others, *self._floor_of(first)]:
             for judge, rival in ((first, low), (low, first)):
                 if self.claims.standing(judge, rival) == "was ahead":
                     beside = f"Beside {self.names[rival]}, " if len(self.judges) > 2 else ""
@@ -648,6 +657,10 @@ class Words:
             yield f"{alone}, so how far people agree is not known."
         if not self.floor:
             yield "No baseline is on the board, so the floor is not known."
+        without = [n for n in self.judges if self.floor and not self.claims.floor[n].any()]
+        if without:
+            orders = "answered in the orders in which they were asked"
+            yield f"No baseline {orders}, so their floor is not known: {self._some(without)}."
 
     # --- parts of sentences ---------------------------------------------------------------------
 

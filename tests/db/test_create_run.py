@@ -63,7 +63,8 @@ def test_every_judge_is_asked_about_every_pair():
     assert list(
         Judge.objects.filter(run=run).order_by("position").values_list("name", "fingerprint")
     ) == [(name, baseline(run, name).fingerprint) for name in names_for("text")]
-    assert Verdict.objects.filter(judge__run=run, state="waiting").count() == 6 * 3
+    waiting = Verdict.objects.filter(judge__run=run, state="waiting")
+    assert waiting.count() == 6 * len(names_for("text"))
     assert set(Judge.objects.filter(run=run).values_list("rating__elo", flat=True)) == {1000.0}
     assert (run.state, run.is_shared) == (Run.State.JUDGING, False)
 

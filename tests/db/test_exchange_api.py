@@ -7,6 +7,7 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from judge_eval.baselines import names_asked, names_for
 from judge_eval.exchange import import_jobs
 from judge_eval.models import Run
 from judge_eval.runs import demo
@@ -80,7 +81,8 @@ def test_files_become_a_run_and_the_report_says_what_was_in_them():
     assert report["new"] == {"pairs": 2, "judges": 2, "verdicts": 2, "voters": 1, "votes": 1}
     assert report["already"] == dict.fromkeys(report["new"], 0)
     assert (report["errors"], report["left_out"]) == ([], [])
-    floor = "Baselines are on the board, as its floor: always-first, random, longer-wins."
+    names = ", ".join(names_asked(names_for("text"), "AB"))
+    floor = f"Baselines are on the board, as its floor: {names}."
     assert report["notes"] == [floor]
 
 

@@ -182,14 +182,14 @@ def test_the_fingerprint_covers_type_version_and_parts(installed, at, monkeypatc
 
 
 def test_a_baseline_of_a_package_judges_like_the_others(installed, at):
-    run = go_on(make_started(at, judges=["shorter-wins", "longer-wins"]))
+    run = go_on(make_started(at, judges=["fewer-words-win", "longer-wins"]))
     said = {
         name: list(Verdict.objects.filter(judge__name=name).order_by("item").values_list("winner"))
-        for name in ("shorter-wins", "longer-wins")
+        for name in ("fewer-words-win", "longer-wins")
     }
     assert run.state == "voting"
-    assert len(said["shorter-wins"]) == 2
-    assert said["shorter-wins"] != said["longer-wins"]
+    assert len(said["fewer-words-win"]) == 2
+    assert said["fewer-words-win"] != said["longer-wins"]
 
 
 # --- off, unknown, broken ---------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_a_baseline_of_a_package_judges_like_the_others(installed, at):
         ({"judges": [{"id": "j", "parts": ["a", "b"]}]}, "judges[0].parts", "has none"),
         ({"judges": [THREE | {"options": {"x": 1}}]}, "judges[0].options.x", "unknown"),
         ({"mode_options": {"rounds": 1}}, "mode_options.rounds", "unknown"),
-        ({"judges": [{"id": "shorterwins", "provider": "baseline"}]}, "judges[0].provider", "mean"),
+        ({"judges": [{"id": "longerwins", "provider": "baseline"}]}, "judges[0].provider", "mean"),
     ],
 )
 def test_what_is_not_here_is_an_error_where_it_stands(installed, at, changes, path, why):
@@ -223,12 +223,12 @@ def test_what_is_not_here_is_an_error_where_it_stands(installed, at, changes, pa
     [
         ("builtin-judge-eval", "mode"),
         ("consensus", "judges[0].type"),
-        ("shorter-wins", "judges[1].id"),
+        ("fewer-words-win", "judges[1].id"),
         ("openai-compatible", "provider"),
     ],
 )
 def test_what_is_off_is_refused_in_runs_and_drafts_and_stops_a_run(installed, at, off, path):
-    judges = [THREE, "shorter-wins"]
+    judges = [THREE, "fewer-words-win"]
     draft, copied = make_draft(at, judges=judges), make_draft(at, judges=judges)
     running = make_started(at, judges=judges)
     assert turn(off, "off").status_code == 302

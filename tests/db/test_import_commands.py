@@ -6,6 +6,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from judge_eval.baselines import names_asked, names_for
 from judge_eval.exchange.export_files import FORMATS, in_blocks
 from judge_eval.models import Run
 from tests.helpers.bundles import empty_the_instance, facts_of
@@ -37,6 +38,7 @@ def test_files_become_a_run_in_a_project_that_is_made_if_need_be(write):
     run = Run.objects.select_related("queue__project").get()
     assert (run.name, run.queue.project.name, run.queue.votes_per_item) == ("a", "New", 2)
     assert complaints == []
+    floor = ", ".join(names_asked(names_for("text"), "AB"))
     assert out == [
         "pairs: 1 new, 0 known",
         "judges: 1 new, 0 known",
@@ -45,7 +47,7 @@ def test_files_become_a_run_in_a_project_that_is_made_if_need_be(write):
         "votes: 1 new, 0 known",
         "3 records: 3 used, 0 left out",
         "1 pair came with outputs",
-        "Baselines are on the board, as its floor: always-first, random, longer-wins.",
+        f"Baselines are on the board, as its floor: {floor}.",
         f"run {run.pk}",
     ]
 

@@ -1,8 +1,13 @@
 """Baselines join an imported board, and answer as they do in a run that is judged here."""
 
+import io
+from itertools import compress
+from random import Random
+
 import pytest
 
 from judge_eval.baselines import longer_wins, random_choice
+from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exchange.import_write import UNSEEN
 from judge_eval.exchange.row_models import JudgeOrder
@@ -18,12 +23,16 @@ from tests.helpers.imports import (
     verdict,
     vote,
 )
-from tests.makers import judges_of, make_project
+from tests.helpers.pages import text_of
+from tests.helpers.run_findings import compute
+from tests.makers import judges_of, key_client, make_key, make_project, seal_all, user_client
+from voting.choices import SWAPPED
 from voting.models import Entry
 
 pytestmark = pytest.mark.django_db
 
-FLOOR = ["always-first", "random", "longer-wins"]
+BLIND = ["always-first", "always-second", "always-both-bad", "random"]
+FLOOR = [*BLIND, "longer-wins", "shorter-wins"]
 
 
 def names_of(run):
@@ -41,14 +50,15 @@ def test_they_stand_behind_the_judges_of_the_source_and_answer_for_each_judged_p
     records = [pair(1, **texts), pair(2), pair(3), verdict(1, "gpt", "A"), verdict(2, "gpt", "B")]
     run = imported(*records, vote(1, "ann", "A"), baselines=None)
     assert names_of(run) == ["gpt", *FLOOR]
-    assert answers_of(run, "always-first") == {"p1": "tie", "p2": "tie"}
+    assert answers_of(run, "always-first") == {"p1": "A", "p2": "A"}
+    assert answers_of(run, "always-second") == {"p1": "B", "p2": "B"}
     tossed = Verdict.objects.filter(judge__run=run, judge__name="random")
     assert {v.item.external_id: v.picks for v in tossed} == {
-        p: [random_choice("", "", f"{p} {order}").winner for order in ("AB", "BA")]
-        for p in ("p1", "p2")
+        p: [random_choice("", "", f"{p} AB").winner] for p in ("p1", "p2")
     }
     said = answers_of(run, "longer-wins")
     assert said["p1"] == longer_wins("long answer", "short", "").winner == "A"
+    assert answers_of(run, "shorter-wins")["p1"] == "B"
     assert_whole(run.queue.project)
 
 
@@ -57,7 +67,7 @@ def test_they_are_in_the_ledger_before_the_votes_and_change_no_elo():
     run = imported(*records, baselines=None)
     entries = Entry.objects.filter(queue=run.queue).exclude(kind="object").order_by("seq")
     assert [entry.kind for entry in entries] == ["verdicts", "parameters", "vote", "parameters"]
-    assert [said["winner"] for said in entries[0].payload["verdicts"]][:2] == ["B", "tie"]
+    assert [said["winner"] for said in entries[0].payload["verdicts"]][:2] == ["B", "A"]
     by_name = {judge.name: judge.rating for judge in judges_of(run)}
     assert {rating.elo for rating in by_name.values()} == {1000.0}
     assert by_name["always-first"].requested == by_name["always-first"].answered == 1
@@ -72,13 +82,13 @@ def test_an_import_has_the_elo_of_its_source_with_a_floor_and_without():
     for baselines in (False, True):
         run = imported(*records, baselines=baselines, name=f"Floor {baselines}")
         elos.append([judge.rating.elo for judge in judges_of(run)])
-    assert elos[1] == [*elos[0], 1000.0, 1000.0, 1000.0]
+    assert elos[1] == [*elos[0], *[1000.0] * len(FLOOR)]
     assert elos[0] == pytest.approx([1014.666, 985.334], abs=0.001)
 
 
 def test_without_outputs_only_those_join_that_look_at_none():
     run = imported(verdict(1, "gpt", "A"), vote(1, "ann", "A"), baselines=None)
-    assert names_of(run) == ["gpt", "always-first", "random"]
+    assert names_of(run) == ["gpt", *BLIND]
 
 
 def test_an_output_that_did_not_come_is_no_verdict():
@@ -87,7 +97,7 @@ def test_an_output_that_did_not_come_is_no_verdict():
     assert answers_of(run, "longer-wins")["p2"] is None
     failed = Verdict.objects.get(judge__name="longer-wins", state=Verdict.State.FAILED)
     assert failed.error == UNSEEN
-    assert answers_of(run, "always-first")["p2"] == "tie"
+    assert answers_of(run, "always-first")["p2"] == "A"
 
 
 def test_a_source_that_states_its_judges_keeps_its_board():
@@ -115,7 +125,7 @@ def test_they_join_with_the_first_judges_however_late_these_come():
     assert names_of(run) == []
     added(run, verdict(1, "gpt", "A"))
     assert names_of(run) == ["gpt", *FLOOR]
-    assert answers_of(run, "always-first") == {"p1": "tie"}
+    assert answers_of(run, "always-first") == {"p1": "A"}
     assert_whole(run.queue.project)
 
 
@@ -140,3 +150,77 @@ def test_drawings_are_counted_by_their_elements():
     run = imported(pair(1, **drawn), verdict(1, "gpt", "A"), kind="svg", baselines=None)
     assert names_of(run) == ["gpt", *FLOOR, "more-elements-wins"]
     assert answers_of(run, "more-elements-wins") == {"p1": "B"}
+
+
+# --- judges that were asked in other orders than each other ---------------------------------------
+
+
+def figures_of(run):
+    """Figures, and the judges in them by name."""
+    seal_all(run.queue.project)
+    figures = compute(run).data
+    return figures, {judge["name"]: judge for judge in figures["judges"]}
+
+
+def held_against(figures, name):
+    """The baselines that a judge is held against."""
+    names = [judge["name"] for judge in figures["judges"]]
+    return list(compress(names, figures["claims"]["floor"][names.index(name)]))
+
+
+def test_a_coin_and_who_always_says_the_same_do_not_beat_the_floor():
+    """People like the shorter text in three pairs of four; all judges gave one verdict a pair."""
+    chance, lines = (
+        Random(36),
+        ["pair,prompt,output_a,output_b,voter,vote,verdict.coin,verdict.left"],
+    )
+    for n in range(100):
+        outputs = [f"short {n}", f"a much longer answer than the other one {n}"]
+        chance.shuffle(outputs)
+        shorter = "AB"[len(outputs[0]) > len(outputs[1])]
+        vote = shorter if n % 4 else SWAPPED[shorter]
+        lines.append(f"p{n},P {n},{','.join(outputs)},ann,{vote},{chance.choice('AB')},A")
+    content = io.BytesIO("\n".join(lines).encode())
+    run = run_of(import_run(make_project(), "Coin", read(content, "votes.csv")))
+    _, judges = figures_of(run)
+    assert judges["longer-wins"]["overall"]["value"] == 0.25
+    assert judges["shorter-wins"]["overall"]["value"] == 0.75
+    names = ["coin", "left"]
+    assert [0.4 < judges[name]["overall"]["value"] < 0.6 for name in names] == [True] * 2
+    assert [judges[name]["beats_floor"] for name in names] == [False] * 2
+    board = text_of(user_client().get(f"/runs/{run.pk}/"))
+    assert "Floor: coin and left are worse than shorter-wins." in board
+    assert "beat the baselines" not in board
+    asked = f"/api/runs/{run.pk}/gate?beats_floor=true&judge="
+    client = key_client(make_key("read")[1])
+    assert [client.get(asked + name).json()["code"] for name in names] == [1, 1]
+
+
+def test_who_gave_both_picks_and_who_gave_one_verdict_have_floors_of_their_own():
+    records = [pair(n) for n in range(1, 13)]
+    records += [verdict(n, "once", "A") for n in range(1, 13)]
+    both = {"judge": "both", "pick_ab": "A", "pick_ba": "B"}
+    records += [{"pair": f"p{n}"} | both for n in range(1, 13)]
+    run = imported(*records, *(vote(n, "ann", "A") for n in range(1, 13)), baselines=None)
+    figures, judges = figures_of(run)
+    twice = [f"{name} (both orders)" for name in (*BLIND, "random-output", *FLOOR[-2:])]
+    assert held_against(figures, "once") == FLOOR
+    assert sorted(held_against(figures, "both")) == sorted(twice)
+    assert judges["always-first"]["overall"]["value"] == 1
+    assert judges["always-first (both orders)"]["overall"]["value"] == 0
+    assert {judges[name]["beats_floor"] for name in ("once", "both")} == {False}
+    assert_whole(run.queue.project)
+
+
+def test_who_was_asked_in_both_orders_on_some_pairs_only_is_followed_pair_by_pair():
+    records = [pair(1), pair(2), verdict(1, "gpt", "A")]
+    records.append({"pair": "p2", "judge": "gpt", "pick_ab": "A", "pick_ba": "B"})
+    run = imported(*records, vote(1, "ann", "A"), vote(2, "ann", "A"), baselines=None)
+    figures, _ = figures_of(run)
+    assert answers_of(run, "always-first") == {"p1": "A", "p2": "tie"}
+    assert "always-first" in held_against(figures, "gpt")
+    added(run, verdict(1, "eve", "B"), verdict(2, "eve", "B"))
+    figures, _ = figures_of(run)
+    assert answers_of(run, "always-first (as stored)") == {"p1": "A", "p2": "A"}
+    assert "always-first (as stored)" in held_against(figures, "eve")
+    assert "always-first" in held_against(figures, "gpt")

@@ -28,11 +28,14 @@ ALSO_GOOD = GOOD.replace("rect", 'rect fill="red"')
 BAD = "<svg"
 
 
-def make_new_run(kind="text", outputs=("short", "longer", "the longest of all"), prompts=1):
+def make_new_run(
+    kind="text", outputs=("short", "longer", "the longest of all"), prompts=1, baselines=None
+):
     answers = [DemoOutput(f"generator-{g}", output) for g, output in enumerate(outputs)]
     questions = [DemoPrompt(str(n), f"Question {n}", kind, (), answers) for n in range(prompts)]
+    names = names_for(kind) if baselines is None else baselines
     return create_run(
-        make_project(), "Study", questions, rubric="Which is better?", baselines=names_for(kind)
+        make_project(), "Study", questions, rubric="Which is better?", baselines=names
     )
 
 
@@ -115,7 +118,9 @@ def test_pairs_of_a_new_run_are_voted_on_and_judged_end_to_end():
     assert (always_first.agree, always_first.disagree) == (0, 3), "it contradicts itself"
     assert (always_first.requested, always_first.answered) == (3, 3)
     project = run.queue.project
-    assert chain.verify(ledger.export(project), project.ledger_head).entries == 10
+    # The run, its judges, their verdicts on three pairs, and three votes.
+    entries = 1 + len(names_for("text")) + 3 + 3
+    assert chain.verify(ledger.export(project), project.ledger_head).entries == entries
     assert ledger.replay(project, write=False) == []
 
 
@@ -251,10 +256,10 @@ def test_the_last_verdict_takes_the_run_to_voting_and_no_other_does(monkeypatch)
     handed = []
     monkeypatch.setattr(state, "enqueue", lambda *task: handed.append(task))
     monkeypatch.setattr(verdicts, "BASELINES_AT_ONCE", 2)
-    run = make_new_run(outputs=("short", "longer"))
+    run = make_new_run(outputs=("short", "longer"), baselines=names_for("text")[-3:])
     state.advance(run.pk)
     run.refresh_from_db()
-    assert (run.state, waiting(run).count()) == (Run.State.JUDGING, 1)
+    assert (run.state, waiting(run).count()) == (Run.State.JUDGING, 1), "of three on one pair"
     assert handed == [("judge_eval.tasks.advance", str(run.pk))]
     advance(str(run.pk))
     run.refresh_from_db()

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth import authenticate
 from django.test import Client
 
+from judge_eval.baselines import names_asked, names_for
 from judge_eval.demo import content
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import demo
@@ -13,6 +14,7 @@ from judge_eval.runs.state import advance
 from judge_eval.selectors import board
 from tests.helpers.pages import ballots_in, text_of
 from tests.makers import key_client, make_vote, make_voter, seal_all, user_client
+from voting.choices import CHOICES
 from voting.kinds import Options
 from voting.models import ApiKey, Entry, Inference, Item, Project
 
@@ -100,16 +102,11 @@ def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_fi
         ("Answers", "careful-example"),
         ("Answers", "hasty-example"),
         ("Answers", "likes-length-example"),
-        ("Answers", "always-first"),
-        ("Answers", "random"),
-        ("Answers", "longer-wins"),
+        *(("Answers", name) for name in names_asked(names_for("text", CHOICES), "AB")),
         ("Drawings", "careful-example"),
         ("Drawings", "hasty-example"),
         ("Drawings", "likes-length-example"),
-        ("Drawings", "always-first"),
-        ("Drawings", "random"),
-        ("Drawings", "longer-wins"),
-        ("Drawings", "more-elements-wins"),
+        *(("Drawings", name) for name in names_asked(names_for("svg"), "AB")),
         ("Jokes", "careful-example"),
         ("Jokes", "hasty-example"),
         ("Jokes", "likes-length-example"),
@@ -118,9 +115,7 @@ def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_fi
         ("Jokes", "random"),
         ("PandaLM test set", "gpt-3.5-turbo"),
         ("PandaLM test set", "pandalm-7b"),
-        ("PandaLM test set", "always-first"),
-        ("PandaLM test set", "random"),
-        ("PandaLM test set", "longer-wins"),
+        *(("PandaLM test set", name) for name in content.PANDALM.baselines),
         ("XSTest", "gpt-4"),
         ("XSTest", "keywords"),
         ("XSTest", "always-full-compliance"),

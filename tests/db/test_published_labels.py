@@ -95,12 +95,17 @@ def test_its_board_has_the_published_figures_and_marks_an_elo_of_the_files_order
     }
     assert round(data["among_people"]["votes"]["value"], 4) == 0.9199
 
-    # No one of the two is claimed better, and only the first is better than each of the floor.
+    # No one of the two is claimed better, and both are claimed better than all of the floor but
+    # one: with six baselines, where there were three, it takes evidence of 240 : 1.
     places = [[judge["name"] for judge in data["judges"]].index(name) for name in NAMES]
     evidence, beats = data["claims"]["evidence"], data["claims"]["beats"]
     both_ways = [evidence[one][other] for one, other in (places, places[::-1])]
     assert [round(odds, 2) for odds in both_ways] == [3.52, 1.54]
-    assert [sum(beats[place]) for place in places] == [3, 2]
+    assert [sum(beats[place]) for place in places] == [5, 5]
+    floor = {name for name, judge in judges.items() if judge["is_baseline"]}
+    assert floor == {*PANDALM.baselines}
+    place = [judge["name"] for judge in data["judges"]].index("longer-wins")
+    assert [round(evidence[one][place]) for one in places] == [170, 13]
 
     elos = dict(JudgeRating.objects.filter(judge__run=run).values_list("judge__name", "elo"))
     assert [round(elos[name], 1) for name in NAMES] == [1212.2, 787.8]
@@ -109,8 +114,6 @@ def test_its_board_has_the_published_figures_and_marks_an_elo_of_the_files_order
     assert [judges["gpt-3.5-turbo"][end] for end in ends] == pytest.approx([925, 1130], abs=30)
     assert {judges[name][end] for name in judges if name not in NAMES for end in ends} == {None}
 
-    floor = {name for name, judge in judges.items() if judge["is_baseline"]}
-    assert floor == {"always-first", "random", "longer-wins"}
     assert round(100 * judges["longer-wins"]["overall"]["value"], 2) == 60.09
     tests = {judge["name"]: judge for judge in data["alt_test"]["judges"]}
     assert [tests[name]["passes"] for name in NAMES] == [False, False]

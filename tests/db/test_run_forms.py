@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test.client import MULTIPART_CONTENT
 
+from judge_eval.baselines import names_for
 from judge_eval.config.run_config import RUBRICS, parse
 from judge_eval.models import Run
 from judge_eval.pages.run_form import RunForm, empty_values, form_values
@@ -103,7 +104,7 @@ def test_a_form_makes_a_draft():
     assert [prompt.text for prompt in config.prompts] == ["a harbour", "a lighthouse"]
     judges = [(judge.id, judge.provider) for judge in config.judges]
     assert judges[0] == ("judge-long", "default")
-    assert [provider for _, provider in judges[1:]] == ["baseline"] * 3
+    assert [provider for _, provider in judges[1:]] == ["baseline"] * len(names_for("text"))
     assert (config.budget_usd, config.overlap.share, config.judging.samples) == (2.5, 0.15, 3)
     assert Run.objects.get().queue.project.name == "A project"
 
@@ -115,7 +116,7 @@ def test_what_is_left_alone_is_what_a_config_has_by_default_but_for_overlap():
             "name": "Harbours",
             "kind": "text",
             "models": ["model-a", "model-b"],
-            "judges": ["judge-long", "always-first", "random", "longer-wins"],
+            "judges": ["judge-long", *names_for("text")],
             "prompts": ["a harbour", "a lighthouse"],
             "overlap": {"share": 0.2, "votes": 3},
         }

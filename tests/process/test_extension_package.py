@@ -22,7 +22,7 @@ CONFIG = {
     "judges": [
         {"id": "three", "type": "consensus", "parts": ["judge-one", "judge-long", "judge-two"]},
         "judge-long",
-        "shorter-wins",
+        "fewer-words-win",
     ],
     "prompts": ["Say hello.", "Say goodbye.", "Say thanks."],
     "budget_usd": 1,

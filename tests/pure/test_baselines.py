@@ -49,8 +49,12 @@ def test_the_coin_is_fair_and_falls_the_same_way_again():
 
 
 def test_elements_are_counted_only_in_drawings():
-    assert names_for("svg") == ["always-first", "random", "longer-wins", "more-elements-wins"]
-    assert names_for("text") == ["always-first", "random", "longer-wins"]
+    of_text = ["always-first", "always-second", "always-both-bad", "random", "random-output"]
+    of_text += ["longer-wins", "shorter-wins"]
+    assert names_for("text") == of_text
+    assert names_for("svg") == [*of_text, "more-elements-wins"]
+    assert names_for("image", ["A", "B"]) == [n for n in of_text[:5] if "bad" not in n]
+    assert "always-tie" in names_for("text", ["A", "B", "tie"])
 
 
 @pytest.mark.parametrize("ballot", [["pass", "flag"], ["one", "two", "three"], list("12345")])

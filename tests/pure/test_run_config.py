@@ -170,7 +170,12 @@ def test_pictures_are_judged_where_they_were_given_and_not_generated():
 
 def test_judges_may_overlap_with_models_and_baselines_may_be_alone():
     assert parse(config(judges=["m", "n"]))
-    assert parse(config(judges=list(BASELINES)))
+    every = config(judges=list(BASELINES), ballot=["A", "B", "tie", "both_bad"])
+    assert parse(every)
+    without = errors(every | {"ballot": ["A", "B"]})
+    assert [complaint.split(": ")[1] for complaint in without] == [
+        f"{name} is never right" for name in ("always-tie", "always-both-bad")
+    ]
 
 
 def test_all_errors_are_said_at_once_each_with_its_path():

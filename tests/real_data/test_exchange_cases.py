@@ -215,3 +215,21 @@ def test_a_prompt_may_be_a_conversation(name):
     items = Item.objects.filter(queue=run.queue).order_by("position")
     assert [messages_of(item.a.prompt)[0].role for item in items] == ["system"] * len(items)
     assert items.last().a.output == "Sorry to hear."
+
+
+def test_a_coin_does_not_beat_the_floor():
+    run, _ = imported(CASES.parent / "field" / "36-coin-floor" / "votes.csv")
+    judges = {judge["name"]: judge for judge in compute(run).data["judges"]}
+    shares = {name: round(100 * judge["overall"]["value"], 1) for name, judge in judges.items()}
+    assert shares == {
+        "coin": 49,
+        "always-left-copy": 47,
+        "shorter": 72,
+        "always-first": 47,
+        "always-second": 53,
+        "always-both-bad": 0,
+        "random": shares["random"],
+        "longer-wins": 28,
+        "shorter-wins": 72,
+    }
+    assert {judge["beats_floor"] for judge in judges.values()} == {False, None}

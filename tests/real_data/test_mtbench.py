@@ -90,7 +90,10 @@ def test_mtbench_agreement_is_as_published_and_without_texts_nobody_can_vote_on_
     assert_whole(run.queue.project)
     assert (run.state, run.queue.is_open) == ("complete", False)
     assert report.notes == [
-        "Baselines are on the board, as its floor: always-first, random.",
+        (
+            "Baselines are on the board, as its floor: "
+            "always-first, always-second, always-tie, always-both-bad, random, random-output."
+        ),
         "Voting is closed: 2,400 pairs have no outputs that could be shown.",
     ]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge_eval.baselines import always_first, longer_wins, random_choice
+from judge_eval.baselines import BASELINES, longer_wins, random_choice
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.row_models import Row
 from judge_eval.stats.bradley_terry import as_votes, model_board
@@ -94,7 +94,7 @@ def gpt4():
 
 @pytest.fixture(scope="module")
 def mtbench(human, gpt4):
-    baselines = (baseline(opinion, human) for opinion in (always_first, random_choice))
+    baselines = (baseline(opinion, human) for opinion in (BASELINES["always-first"], random_choice))
     return table_of(human, gpt4, *baselines)
 
 
@@ -235,7 +235,7 @@ def pandalm():
         {row.item: row.verdict for row in rows_of(f"pandalm/{judge}-testset-v1.json")}
         for judge in PANDALM[:2]
     ]
-    baselines = [baseline(opinion, testset) for opinion in (longer_wins, always_first)]
+    baselines = [baseline(opinion, testset) for opinion in (longer_wins, BASELINES["always-first"])]
     return table_of(testset, *judges, *baselines)
 
 
