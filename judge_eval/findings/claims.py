@@ -16,10 +16,8 @@ RECOUNTED = "the votes that count have changed"
 BOTH_WAYS = "the evidence points both ways now"
 LATER_VOTES = "later votes speak against it"
 # Why a claim may be said to hold no longer, and nothing else.
-REASONS = {
-    *(RECOUNTED, BOTH_WAYS, history.TAKEN_BACK, history.EXCLUDED, history.VOTER_EXCLUDED),
-    *(history.INCLUDED, history.CHANGED, JOINED, LATER_VOTES),
-}
+OF_VOTES = {history.TAKEN_BACK, history.EXCLUDED, history.VOTER_EXCLUDED, history.INCLUDED}
+REASONS = OF_VOTES | {RECOUNTED, BOTH_WAYS, LATER_VOTES, JOINED, history.CHANGED}
 
 
 def claims_model(

@@ -234,7 +234,8 @@ def _report_in(archive: ZipFile) -> Report:
     """Return the report of a bundle whose files are those that its manifest names."""
     manifest: Any = loads(read(archive, MANIFEST, MOST_OF_MANIFEST).decode())
     sums = manifest["sha256"]
-    if sorted(archive.namelist()) != sorted({MANIFEST, *sums}):
+    names = [LEDGER, MANIFEST, REPORT]
+    if sorted(archive.namelist()) != sorted(names) or sorted({MANIFEST, *sums}) != sorted(names):
         raise NotVerified("the files in it are not those that its manifest names")
     for name, expected in sums.items():
         with archive.open(name) as member:

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 class NotCovered(NamedTuple):
     """Something that may be changed with the same head.
 
-    `rows` are the fields of a bundle's records that hold it, `figures` the places in report.json
-    that show it. These are compared with the rows, unless a bundle has none to compare them with.
+    `rows` are the records of a bundle that hold it, or fields of them, `figures` the places in
+    report.json that show it; they are compared with the rows, unless a bundle has none.
     """
 
     subject: str
@@ -38,7 +38,8 @@ NOT_COVERED: Final = (
     ),
     NotCovered("the name of a run on its voting page"),
     NotCovered(
-        "the version number of a rubric and when it was written", rows=("rubric.created_at",)
+        "the version number of a rubric and when it was written",
+        rows=("run.rubric.version", "rubric.created_at"),
     ),
     NotCovered(
         "when the project was made, where its quality score may begin",
@@ -63,10 +64,7 @@ NOT_COVERED: Final = (
     NotCovered("pictures that were rendered from outputs"),
     NotCovered(
         "flags that voters raised, and the present weights of voters",
-        rows=(
-            *("flag.comparison", "flag.voter", "flag.category", "flag.comment"),
-            *("flag.created_at", "voter.reputation"),
-        ),
+        rows=("flag", "voter.reputation"),
         figures=("counted.flags",),
     ),
     NotCovered(
@@ -95,6 +93,10 @@ NOT_COVERED: Final = (
         is_compared=False,
     ),
     NotCovered("a category given with a vote on a pair", rows=("vote.category",)),
+    NotCovered(
+        "when a vote was taken back, as it stands beside the vote: an entry of its own counts",
+        rows=("vote.retracted.seq", "vote.retracted.at"),
+    ),
     NotCovered(
         "what public bundles leave out: texts of outputs, configs, reasons and comments, and what "
         "the hashes of these are salted with",

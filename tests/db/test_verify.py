@@ -144,6 +144,10 @@ def test_whatever_was_changed_is_found(study, tmp_path):
     assert "is not the file" in refused(zipped(byte, path, with_sums=False))
     more = members | {"more.txt": b"x"}
     assert "are not those" in refused(zipped(more, path, with_sums=False))
+    named = json.loads(more[MANIFEST])
+    named["sha256"]["more.txt"] = sha256(b"x").hexdigest()
+    more |= {MANIFEST: json.dumps(named).encode()}
+    assert "are not those" in refused(zipped(more, path, with_sums=False))
     for rewritten in (
         (*lines[:place], json.dumps(vote), *lines[place + 1 :]),
         (*lines[:place], *lines[place + 1 : -1], shorter),

@@ -21,6 +21,7 @@ from judge_eval.runs import lifecycle, variants
 from reports.composite import sources
 from reports.models import Share
 from reports.report.bundle import NotVerified, verify
+from tests.db.test_forged_bundles import changed_and_not_found, rows_not_covered
 from tests.db.test_verify import bundle_behind, link_of, members_of, zipped
 from tests.helpers.bundles import empty_the_instance
 from tests.helpers.run_findings import compute, voted_run
@@ -175,6 +176,15 @@ def test_the_scene_has_every_feature(study):
     assert Judge.objects.filter(is_tuned=True).exists()
     assert Item.objects.filter(opened_at=None).exists()
     assert {test.is_own_family for of in findings.generators for test in of.judges} != {None}
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(1200)
+def test_any_value_of_it_that_is_changed_is_found_or_listed(study, tmp_path):
+    path, head = tmp_path / "bundle.zip", study.queue.project.ledger_head
+    members = members_of(bundle_behind(link_of(study)))
+    not_found = changed_and_not_found(path, members, head)
+    assert not_found <= rows_not_covered(not_found)
 
 
 def test_a_reason_that_no_claim_ever_has_is_found(study, tmp_path):
