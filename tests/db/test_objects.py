@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
+from judge_eval.baselines import names_for
 from judge_eval.exchange.export import export_run
 from judge_eval.models import Judge, Run
 from tests.db.test_judging import make_new_run, work_on
@@ -14,6 +15,9 @@ from voting.ledger import ledger
 from voting.models import Entry, Inference, Project
 
 pytestmark = pytest.mark.django_db
+
+# Entries about the run and its judges, which are baselines.
+FIRST = 1 + len(names_for("text"))
 
 
 @pytest.fixture
@@ -32,8 +36,8 @@ def objects_of(run):
 
 def test_a_run_and_its_judges_are_in_the_ledger_before_its_items(run):
     kinds = Entry.objects.filter(queue=run.queue_id).order_by("seq").values_list("kind", flat=True)
-    assert list(kinds) == ["object"] * 4 + ["verdicts"] * 3
-    assert objects_of(run) == ["run", "judge", "judge", "judge"]
+    assert list(kinds) == ["object"] * FIRST + ["verdicts"] * 3
+    assert objects_of(run) == ["run"] + ["judge"] * (FIRST - 1)
 
 
 def test_no_text_and_no_name_is_in_an_entry(run):
@@ -48,7 +52,7 @@ def test_no_text_and_no_name_is_in_an_entry(run):
 def test_a_project_that_is_renamed_is_a_new_entry_about_each_of_its_runs(run):
     rename(run.queue.project, "Another name", User.objects.create(username="owner"))
     seal_all(run.queue.project)
-    assert objects_of(run)[4:] == ["run"]
+    assert objects_of(run)[FIRST:] == ["run"]
     assert_whole(run.queue.project)
     Project.objects.update(name="A third one")
     assert ledger.replay(run.queue.project, write=False)
@@ -66,7 +70,7 @@ def test_what_is_changed_in_the_admin_is_a_new_entry(run):
         assert client.post(f"/admin/{path}/change/", fields).status_code == 302, path
     seal_all(run.queue.project)
     assert Run.objects.get(pk=run.pk).name == "Renamed"
-    assert objects_of(run)[4:] == ["run", "run"]
+    assert objects_of(run)[FIRST:] == ["run", "run"]
     assert_whole(run.queue.project)
 
 

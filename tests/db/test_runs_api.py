@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from judge_eval.baselines import names_for
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import lifecycle
 from tests.helpers.pages import queries_of
@@ -219,7 +220,7 @@ def test_a_run_of_the_demo_is_made_of_stored_outputs_and_baselines(body):
     assert response.json()["estimate"] == {"usd": 0, "known_usd": 0, "unpriced": [], "lines": []}
     run = Run.objects.get()
     assert (run.name, run.state, run.config) == ("Drawings", "judging", None)
-    assert Verdict.objects.filter(judge__run=run).count() == 4 * 30
+    assert Verdict.objects.filter(judge__run=run).count() == len(names_for("svg")) * 30
 
 
 def test_of_several_projects_a_run_of_the_demo_joins_that_of_the_demo():
