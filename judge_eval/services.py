@@ -233,16 +233,16 @@ def missing_baselines(run: Run, names: Sequence[str], ways: Iterable[str]) -> li
     """
     usual = (run.config or {}).get("verdict_orders", "both")
     existing = run.judges.filter(provider=Judge.BASELINE)
-    there = {(judge.model or judge.name, judge.own_orders or usual) for judge in existing}
-    taken, new = {name for name, _ in there}, list[Judge]()
+    answered = {(judge.model or judge.name, judge.own_orders or usual) for judge in existing}
+    taken_names, new = {name for name, _ in answered}, list[Judge]()
     for way in dict.fromkeys(ways):
         label = LABELS.get(way) or f"as {run.judges.get(position=way.removeprefix(AS_JUDGE))}"
         # Only an imported run of pairs says nowhere in which orders its judges are asked.
         is_told = run.config is not None or run.queue.noun != "pair"
         orders = "" if is_told and way == usual else way
-        lacking = [name for name in names_asked(names, way) if (name, way) not in there]
-        new += [baseline(run, n, orders, label if n in taken else "") for n in lacking]
-        taken |= {*names}
+        lacking_names = [name for name in names_asked(names, way) if (name, way) not in answered]
+        new += [baseline(run, n, orders, label if n in taken_names else "") for n in lacking_names]
+        taken_names |= {*names}
     return new
 
 
@@ -259,7 +259,10 @@ def ways_of_judges(run: Run) -> list[str]:
     orders = defaultdict[int, list[str]](list)
     for position, order in rows.distinct():
         orders[position].append(order)
-    return [own[0] if len(own) == 1 else f"{AS_JUDGE}{at}" for at, own in orders.items()]
+    return [
+        orders_of_judge[0] if len(orders_of_judge) == 1 else f"{AS_JUDGE}{position}"
+        for position, orders_of_judge in orders.items()
+    ]
 
 
 def imported_judge(run: Run, name: str, source: str = "", model: str = "") -> Judge:

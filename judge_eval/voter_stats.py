@@ -131,17 +131,15 @@ def count_votes(queue: Queue) -> VoteFigures:
         voter: VoterFigures(
             len(own),
             max(row[5] for row in own),
-            _median([row[4] for row in own if row[4] is not None]),
+            median(times) / 1000
+            if (times := [row[4] for row in own if row[4] is not None])
+            else None,
             Share.of([row[2] == row[3] for row in own if row[3] and row[2] in SIDES]),
             _agreement(own, alike, on_item) if are_compared else None,
         )
         for voter, own in by_voter.items()
     }
     return VoteFigures(voters, Counter(row[5][:HOUR] for row in rows))
-
-
-def _median(milliseconds: Sequence[int]) -> float | None:
-    return median(milliseconds) / 1000 if milliseconds else None
 
 
 def _agreement(

@@ -25,7 +25,7 @@ from voting import ballots, services, voters
 from voting.assignment import ballot_for, give_back, next_pairs
 from voting.conversations import latest, messages_of
 from voting.forms import FlagForm, JoinForm, UndoForm
-from voting.kinds import SEPARATOR, AnswerInvalid, Posted, kind_of
+from voting.kinds import SEPARATOR, AnswerInvalid, kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.pictures.store import stored_path
 from voting.questions import Question, effort_in_words, in_words, question_of, request_in_words
@@ -230,8 +230,10 @@ def leave(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     """Record one vote: one INSERT, and nothing else is asked of the database here."""
     ballot = _ballot(request, queue_id)
+    # Boxes that are ticked have one name, and come as one set.
+    fields = {name: SEPARATOR.join(map(str, values)) for name, values in request.POST.lists()}
     try:
-        answer = ballot.answer(_posted(request))
+        answer = ballot.answer(fields)
     except AnswerInvalid as invalid:
         raise Problem(422, str(invalid)) from invalid
     if not limit.allow(ballot.voter):
@@ -255,11 +257,6 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     if not request.htmx:
         return redirect(f"{reverse('vote', args=[queue_id])}?voted={recorded.uid}")
     return HttpResponse(_answer_without_number().replace(str(NOBODY), str(recorded.uid)))
-
-
-def _posted(request: HttpRequest) -> Posted:
-    """Return the fields of a form; boxes that are ticked have one name, and come as one set."""
-    return {name: SEPARATOR.join(map(str, values)) for name, values in request.POST.lists()}
 
 
 @cache

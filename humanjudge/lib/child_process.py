@@ -28,7 +28,7 @@ def manage(*words: str, still_running: Callable[[], object] = lambda: None) -> E
     `still_running` is called now and then.
     """
     command = [sys.executable, "-m", "humanjudge", "manage", *words]
-    said = b""
+    last_output = b""
     try:
         with subprocess.Popen(command, stdin=DEVNULL, stderr=PIPE, cwd=settings.BASE_DIR) as child:
             assert child.stderr is not None  # it is a pipe
@@ -38,11 +38,11 @@ def manage(*words: str, still_running: Callable[[], object] = lambda: None) -> E
                     still_running()
                 elif piece := os.read(pipe, 1 << 16):
                     os.write(2, piece)
-                    said = (said + piece)[-1 << 12 :]
+                    last_output = (last_output + piece)[-1 << 12 :]
                 else:
                     break
     except OSError as error:
         return Ended(1, f"no process can be started: {error}")
-    lines = said.decode(errors="replace").strip().splitlines()
+    lines = last_output.decode(errors="replace").strip().splitlines()
     last = lines[-1] if lines else f"it ended with {child.returncode} and said nothing"
     return Ended(child.returncode, last[:_LONGEST_LINE])

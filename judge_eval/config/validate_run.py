@@ -49,11 +49,11 @@ def validate_run(data: object, off: Collection[str] = ()) -> RunConfig:
 def absent(config: JsonObject, off: Collection[str]) -> list[ConfigError]:
     """Say which extensions of a config, as it is stored, are not here or turned off by now."""
     places = _absent(config, off)
-    return [ConfigError("".join(_steps(place)).lstrip("."), why) for place, why in places]
-
-
-def _steps(place: Place) -> Iterator[str]:
-    return (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    errors = []
+    for place, problem in places:
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+        errors.append(ConfigError("".join(steps).lstrip("."), problem))
+    return errors
 
 
 def _absent(config: JsonObject, off: Collection[str]) -> Iterator[tuple[Place, str]]:

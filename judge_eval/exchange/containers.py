@@ -157,13 +157,12 @@ def unpacked(
         if format_of(name, given) in ("csv", "json", "jsonl"):
             opened.tables.append(_as_utf8(name, stream, encoding, copies))
         else:
-            opened.tables.append(Source(name, _seekable(stream, copies)))
+            # A library of its own reads it back and forth.
+            is_packed = isinstance(stream, _Unpacking)
+            opened.tables.append(
+                Source(name, _copy(_blocks(stream), copies) if is_packed else stream)
+            )
     return opened
-
-
-def _seekable(stream: BinaryIO, copies: ExitStack) -> BinaryIO:
-    """Return what a library of its own reads back and forth."""
-    return _copy(_blocks(stream), copies) if isinstance(stream, _Unpacking) else stream
 
 
 def _tables_in(name: str, stream: BinaryIO, most: int, opened: Opened) -> Iterator[Source]:

@@ -312,13 +312,13 @@ def do_in_a_process() -> None:
 def _note_death(lease: UUID, code: int, last_line: str) -> None:
     """Give up what a process died of, or what several processes could not even start for."""
     if Import.objects.filter(lease=lease).exists():
-        job, status, why = unfinished().filter(lease=lease).first(), 413, _DEADLY.get(-code)
+        job, status, reason = unfinished().filter(lease=lease).first(), 413, _DEADLY.get(-code)
     else:
-        job, status, why = claim(), 503, None
+        job, status, reason = claim(), 503, None
         if job and job.attempts >= MOST_ATTEMPTS:
-            why = f"The process that reads files cannot start: {last_line}"
-    if job and why:
-        note(job, status=status, detail=why)
+            reason = f"The process that reads files cannot start: {last_line}"
+    if job and reason:
+        note(job, status=status, detail=reason)
         run(job)
     elif job:
         # Tried again by the next sweep.

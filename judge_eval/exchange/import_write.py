@@ -246,11 +246,13 @@ class Writing:
         stored = Verdict.objects.filter(judge__in=self._baselines, item__in=items)
         existing = set(stored.values_list("judge", "item"))
         usual = (run.config or {}).get("verdict_orders", "both")
-        asked: dict[tuple[str, UUID], str] = {}
+        orders_asked: dict[tuple[str, UUID], str] = {}
         if any(judge.own_orders.startswith(AS_JUDGE) for judge in self._baselines):
-            said = Verdict.objects.filter(judge__run=run, item__in=items).exclude(winner="")
-            rows = said.values_list("judge__position", "item", "order")
-            asked = {(f"{AS_JUDGE}{at}", item): order for at, item, order in rows}
+            answered = Verdict.objects.filter(judge__run=run, item__in=items).exclude(winner="")
+            rows = answered.values_list("judge__position", "item", "order")
+            orders_asked = {
+                (f"{AS_JUDGE}{position}", item): order for position, item, order in rows
+            }
         verdicts = []
         for item in items:
             is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in item.outputs)
@@ -264,7 +266,7 @@ class Writing:
                     verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
                 else:
                     way = judge.own_orders or usual
-                    orders = asked.get((way, item.pk), way)
+                    orders = orders_asked.get((way, item.pk), way)
                     for field, value in answer_of_baseline(verdict, orders).items():
                         setattr(verdict, field, value)
                 rule = self._options.inconsistent
@@ -435,8 +437,8 @@ def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:
     voters = {voter.external_id: voter for voter in stored}
     pseudonyms = {name for name in names if _PSEUDONYM.fullmatch(name)} - voters.keys()
     if pseudonyms:
-        known = Voter.objects.filter(project=project, pseudonym__in=pseudonyms)
-        voters |= {voter.pseudonym: voter for voter in known}
+        pseudonymous = Voter.objects.filter(project=project, pseudonym__in=pseudonyms)
+        voters |= {voter.pseudonym: voter for voter in pseudonymous}
     return voters
 
 

@@ -53,7 +53,11 @@ def _withdrawn(computed: pure.Claims, outcomes: RunOutcomes, before: Before) -> 
         for one, other in claims:
             a, b = now[one], None if other is None else now[other]
             is_complete = a is not None and (b is None) == (other is None)
-            if a is not None and is_complete and not _holds(computed, a, b):
+            if a is None or not is_complete:
+                continue
+            # Without another it was claimed to be the best.
+            is_claimed = computed.best == a if b is None else computed.beats[a, b]
+            if not is_claimed:
                 yield a, b
 
     new = []
@@ -65,11 +69,6 @@ def _withdrawn(computed: pure.Claims, outcomes: RunOutcomes, before: Before) -> 
         for each in before.claims.withdrawn
         for one, other in gone([(each.judge, each.other)])
     ]
-
-
-def _holds(computed: pure.Claims, one: int, other: int | None) -> bool:
-    """Whether one is claimed to beat the other, or without another to be the best."""
-    return computed.best == one if other is None else bool(computed.beats[one, other])
 
 
 def _why(

@@ -165,10 +165,6 @@ def _rank_cell(judge: JudgeFindings) -> Cell:
     return Cell(DASH.join(map(str, dict.fromkeys(ranks))))
 
 
-def _ties_cell(judge: JudgeFindings) -> Cell:
-    return Cell(judge.ties) if judge.ties or judge.is_baseline else missing(UNVOTED)
-
-
 def beats_cell(figures: RunFindings, place: int) -> Cell:
     """Name the judges that the one at this place beats, and say how it stands to the floor.
 
@@ -403,7 +399,9 @@ FURTHER: Final = (
     Column(
         *("ties", "Letters", "not told apart"),
         "Judges share a letter where neither beats the other; the best judge shares none.",
-        *("how-claims", _ties_cell, "-rank_high"),
+        "how-claims",
+        lambda judge: Cell(judge.ties) if judge.ties or judge.is_baseline else missing(UNVOTED),
+        "-rank_high",
         {"ties": "ties"},
     ),
     Column(

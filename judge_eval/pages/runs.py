@@ -147,15 +147,13 @@ def _run_lines(request: HttpRequest, page: Page[Run]) -> list[RunLine]:
         RunLine(
             run,
             silent.get(run.pk, []),
-            _takes_votes(run) and can(request.user, "invite", run.queue.project_id),
+            run.queue.is_open
+            and run.state not in (Run.State.DRAFT, Run.State.COMPLETE)
+            and can(request.user, "invite", run.queue.project_id),
             can(request.user, "see calls", run.queue.project_id),
         )
         for run in page
     ]
-
-
-def _takes_votes(run: Run) -> bool:
-    return run.queue.is_open and run.state not in (Run.State.DRAFT, Run.State.COMPLETE)
 
 
 # --- one run's progress --------------------------------------------------------------------------

@@ -75,10 +75,12 @@ _WINNERS: Final = (
 _MARKED: Final = re.compile(r"\[\[([^\[\]\n]{1,30})\]\]")
 _LONGEST_LINE: Final = 300
 _LABEL: Final = r"(?:(?:my|the) )?(?:final |overall )?(?:verdict|winner|answer|decision|rating)"
-_STATED: Final = re.compile(rf"{_LABEL}(?: ?[:=]| is:?) ?(.{{1,30}})", re.IGNORECASE)
+_STATED_LABEL: Final = re.compile(rf"{_LABEL}(?: ?[:=]| is:?) ?(.{{1,30}})", re.IGNORECASE)
 # What may lead to a verdict: a sentence, or words that call it the judge's own.
-_SO: Final = r"(?:.*[.,;!?] ?)?(?:(?:so|thus|hence|therefore),? )?"
-_LEADS_TO_IT: Final = re.compile(rf".*[.!?]|{_SO}{_LABEL}(?: is)?(?: \w+)?:?", re.IGNORECASE)
+_CONCLUSION: Final = r"(?:.*[.,;!?] ?)?(?:(?:so|thus|hence|therefore),? )?"
+_LEADS_TO_IT: Final = re.compile(
+    rf".*[.!?]|{_CONCLUSION}{_LABEL}(?: is)?(?: \w+)?:?", re.IGNORECASE
+)
 # A text within a text: JSON that was written as a string.
 _ENCODED: Final = re.compile(r'"(?=[ \t\r\n]*+\{)')
 _OUT_OF_TEN: Final = re.compile(r"\s*+(\d++(?:\.\d++)?+)\s*+(?:/\s*+10(?:\.0*+)?+\s*+)?+")
@@ -397,7 +399,9 @@ def parse_verdict(reply: str, question: JudgeQuestion) -> ParsedVerdict:
         with suppress(ValueError, RecursionError):
             inner, end = _decoder.raw_decode(text, encoded.start())
             last, rest = _last_object(inner)[0], text[end:]
-    verdict, choice = ({}, _plain_choice(text, question)) if last is None else _of(last, question)
+    verdict, choice = (
+        ({}, _plain_choice(text, question)) if last is None else _stated_choice(last, question)
+    )
     if choice is None:
         raise ReplyUnreadable(f"it has no JSON object: {excerpt(text)}")
     if last is not None and _plain_choice(rest, question) not in (None, choice):
@@ -408,14 +412,14 @@ def parse_verdict(reply: str, question: JudgeQuestion) -> ParsedVerdict:
     return ParsedVerdict(choice, *scores, _reason(verdict))
 
 
-def _of(last: JsonObject, question: JudgeQuestion) -> tuple[JsonObject, str]:
+def _stated_choice(last: JsonObject, question: JudgeQuestion) -> tuple[JsonObject, str]:
     """Return the object that states the choice, and the choice: all that is stated must agree."""
     names = _NAMES[kind_of(question).noun]
-    stated = _statements(last, names, _DEPTH)
-    if not stated:
+    statements = _statements(last, names, _DEPTH)
+    if not statements:
         raise ReplyUnreadable(f"its JSON object has no {names[0]}: {excerpt(json.dumps(last))}")
     read, faults = dict[str, JsonObject](), list[ReplyUnreadable]()
-    for verdict, name, value in stated:
+    for verdict, name, value in statements:
         if isinstance(verdict, _Repeated):
             raise ReplyUnreadable("a key is given twice in its JSON object")
         try:
@@ -441,14 +445,14 @@ def _statements(
             value = _decoder.decode(value)
     if not isinstance(value, dict) or not depth:
         return []
-    own, within = [], []
-    for key, said in value.items():
+    direct, within = [], []
+    for key, inner_value in value.items():
         name = key.strip().lower()
-        if inner := _statements(said, names, depth - 1):
+        if inner := _statements(inner_value, names, depth - 1):
             within += inner
         elif name in names:
-            own.append((value, name, said))
-    return own + within
+            direct.append((value, name, inner_value))
+    return direct + within
 
 
 def _plain_choice(text: str, question: JudgeQuestion) -> str | None:
@@ -466,8 +470,8 @@ def _plain_choice(text: str, question: JudgeQuestion) -> str | None:
     last = lines[-1].rstrip(".")
     if len(lines) == 1 and not last.isdecimal() and (bare := _read(last.strip('"'), question)):
         return bare
-    labelled = filter(None, (_STATED.fullmatch(line.rstrip(".")) for line in lines))
-    words = [*_MARKED.findall(text), *(stated[1] for stated in labelled)]
+    labelled = filter(None, (_STATED_LABEL.fullmatch(line.rstrip(".")) for line in lines))
+    words = [*_MARKED.findall(text), *(label_match[1] for label_match in labelled)]
     choices = {choice for word in words if (choice := _read(word, question))}
     is_clear = len(choices) == 1 and _is_final(last, lines[-2] if len(lines) > 1 else "")
     return choices.pop() if is_clear else None
@@ -480,7 +484,7 @@ def _is_final(last: str, above: str) -> bool:
         return False
     if before.strip():
         return bool(_LEADS_TO_IT.fullmatch(before.strip()))
-    if not marked and not _STATED.fullmatch(last):
+    if not marked and not _STATED_LABEL.fullmatch(last):
         return False
     return not above.endswith(":") or bool(_LEADS_TO_IT.fullmatch(above))
 
@@ -537,8 +541,8 @@ def _last_object(text: str) -> tuple[JsonObject | None, str]:
         text = _TRAILING.sub(r"\1", broken)
         again = _scanned(text)
         if again.last is None or again.problem:
-            why = f"its last JSON object is broken: {scanned.problem}: {excerpt(broken, 60)}"
-            raise ReplyUnreadable(why)
+            problem = f"its last JSON object is broken: {scanned.problem}: {excerpt(broken, 60)}"
+            raise ReplyUnreadable(problem)
         scanned = again
     if isinstance(scanned.last, _Repeated):
         raise ReplyUnreadable("a key is given twice in its JSON object")
@@ -567,8 +571,8 @@ def _scanned(text: str) -> _Scanned:
 
 def _winner(given: object, question: JudgeQuestion) -> str:
     is_number = isinstance(given, int) and not isinstance(given, bool)
-    written = str(given) if is_number or isinstance(given, str) else ""
-    name = written.strip().lower()
+    written_name = str(given) if is_number or isinstance(given, str) else ""
+    name = written_name.strip().lower()
     if marked := _MARKED.fullmatch(name):
         name = marked[1].strip()
     if {*name} & {*"<=>"}:
@@ -577,7 +581,7 @@ def _winner(given: object, question: JudgeQuestion) -> str:
     if name == "neither":
         # Neither is good; where that cannot be said, neither is better.
         winner = "both_bad" if "both_bad" in question.ballot else "tie"
-    quoted = excerpt(written or json.dumps(given), 40)
+    quoted = excerpt(written_name or json.dumps(given), 40)
     offered = ", ".join(question.ballot)
     if winner is None:
         raise ReplyUnreadable(f"the winner {quoted} must be one of {offered}")

@@ -198,15 +198,16 @@ def _remove(old: QuerySet[Call], now: datetime) -> int:
     removed = 0
     for batch in chunks(old.only("changes"), "pk", AT_ONCE):
         for call in batch:
-            call.changes = [_without_reply(change) for change in call.changes]
+            # What was wrong with a reply stands before it, and may quote it.
+            call.changes = [
+                f"asked once more; what it had said was {REMOVED}"
+                if FORMER_REPLY in change
+                else change
+                for change in call.changes
+            ]
         Call.objects.bulk_update([call for call in batch if call.changes], ["changes"])
         # Who retries a call meanwhile will have a new reply.
         removed += old.filter(pk__in=[call.pk for call in batch]).update(
             reply="", reply_removed_at=now
         )
     return removed
-
-
-def _without_reply(change: str) -> str:
-    # What was wrong with it stands before that, and may quote it.
-    return f"asked once more; what it had said was {REMOVED}" if FORMER_REPLY in change else change

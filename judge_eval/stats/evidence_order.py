@@ -253,7 +253,7 @@ class PromptQueue:
             return
         if before := self.sizes.get(prompt):
             del self.sorted_sizes[bisect_left(self.sorted_sizes, before)]
-        self.sizes[prompt] = sum(one.votes_wanted for one in own)
+        self.sizes[prompt] = sum(comparison.votes_wanted for comparison in own)
         if self.sizes[prompt]:
             insort(self.sorted_sizes, self.sizes[prompt])
         place = self._place_of(prompt)
@@ -261,7 +261,7 @@ class PromptQueue:
             at = bisect_left(prompts, place)
             if at < len(prompts) and prompts[at] == place:
                 del prompts[at]
-        is_complete = all(one.is_complete for one in own)
+        is_complete = all(comparison.is_complete for comparison in own)
         insort(self.waiting if is_complete else self.incomplete, place)
 
     def _advance(self, seq: int) -> None:
@@ -292,10 +292,10 @@ class PromptQueue:
         votes: list[tuple[int, list[int]]] = []
         voters: list[int] = []
         for number in self._in_order(self.of_prompt[prompt]):
-            one = self.comparisons[number]
-            taken = min(one.votes_wanted, left)
-            votes.append((number, one.choices[:taken]))
-            voters += one.voters[:taken]
+            comparison = self.comparisons[number]
+            most_taken = min(comparison.votes_wanted, left)
+            votes.append((number, comparison.choices[:most_taken]))
+            voters += comparison.voters[:most_taken]
             left -= len(votes[-1][1])
         self.entries[prompt] = EnteredPrompt(
             seq, self.most_votes, votes, voters, self.votes, is_cut
@@ -311,15 +311,15 @@ class PromptQueue:
         parts = [part for entry in entries for part in entry.votes]
         verdicts = self._verdicts([number for number, _ in parts])
         choices = np.array([choice for _, of in parts for choice in of], np.int64)
-        voters = np.array([who for entry in entries for who in entry.voters], np.int64)
+        voters = np.array([voter for entry in entries for voter in entry.voters], np.int64)
         of_part = np.repeat(np.arange(len(parts)), [len(of) for _, of in parts])
         if only is not None:
-            kept = choices == only
-            choices, voters, of_part = choices[kept], voters[kept], of_part[kept]
+            is_wanted = choices == only
+            choices, voters, of_part = choices[is_wanted], voters[is_wanted], of_part[is_wanted]
         sizes = np.bincount(of_part, minlength=len(parts)).astype(np.int64)
         ends = np.cumsum([len(entry.votes) for entry in entries], dtype=np.int64)
-        said = verdicts[of_part]
-        is_right = said == choices[:, None]
+        verdicts_of_votes = verdicts[of_part]
+        is_right = verdicts_of_votes == choices[:, None]
         right = _sums(is_right, np.cumsum(sizes, dtype=np.int64))
         assigned = (verdicts != UNASSIGNED) * sizes[:, None]
         most_votes = np.array([entry.most_votes for entry in entries], np.int64)
@@ -339,7 +339,7 @@ class PromptQueue:
             required=required,
             rest=np.minimum(required[[p not in self.entries for p in self.sizes]], most),
             vote_numbers=np.array([entry.vote_number for entry in entries], np.int64),
-            carriers=carriers(*_without_voters(voters, is_right, said != UNASSIGNED)),
+            carriers=carriers(*_without_voters(voters, is_right, verdicts_of_votes != UNASSIGNED)),
             cut=int((required > most).sum()),
             lopsided=self._lopsided(most),
         )
@@ -347,17 +347,21 @@ class PromptQueue:
     def _lopsided(self, most: int) -> tuple[str, ...]:
         cut = {prompt for prompt, entry in self.entries.items() if entry.is_cut}
         cut |= {prompt for prompt in self.sizes.keys() - self.entries if self.sizes[prompt] > most}
-        voted = {number: one for number, one in self.comparisons.items() if one.choices}
-        if not cut & {one.prompt for one in voted.values()}:
+        voted = {
+            number: comparison
+            for number, comparison in self.comparisons.items()
+            if comparison.choices
+        }
+        if not cut & {comparison.prompt for comparison in voted.values()}:
             return ()
-        prompts = np.array([one.prompt for one in voted.values()])
-        sizes = np.array([len(one.choices) for one in voted.values()])
+        prompts = np.array([comparison.prompt for comparison in voted.values()])
+        sizes = np.array([len(comparison.choices) for comparison in voted.values()])
         is_cut, words = np.isin(prompts, [*cut]), []
         for was_asked in (self._verdicts([*voted]) != UNASSIGNED).T:
             large = was_asked & is_cut
             number, share = len(set(prompts[large])), sizes[large].sum() / sizes[was_asked].sum()
-            who = "one prompt holds" if number == 1 else f"{number} prompts hold"
-            words.append(f"{who} {fixed(100 * share, 0)} % of the votes" if number else "")
+            holders = "one prompt holds" if number == 1 else f"{number} prompts hold"
+            words.append(f"{holders} {fixed(100 * share, 0)} % of the votes" if number else "")
         return tuple(words)
 
     def _verdicts(self, numbers: Sequence[int]) -> Codes:
@@ -379,10 +383,10 @@ def carriers(total: FloatArray, without: Iterable[tuple[int, FloatArray]]) -> In
     >>> carriers(ahead, [(NOBODY, 0 * ahead), (7, -ahead), (8, 2 * ahead)]).tolist()
     [[-1, 7], [-1, -1]]
     """
-    found = np.full(total.shape, NOBODY)
+    carrier = np.full(total.shape, NOBODY)
     for voter, left in without:
-        found[(total > 0) & (found == NOBODY) & (left <= 0)] = voter
-    return found
+        carrier[(total > 0) & (carrier == NOBODY) & (left <= 0)] = voter
+    return carrier
 
 
 def _without_voters(
@@ -398,9 +402,9 @@ def _without_voters(
         right[start:end].T @ asked[start:end]
         for start, end in zip(starts.tolist(), ends, strict=False)
     ]
-    leads = [each - each.T for each in wins]
+    leads = [win - win.T for win in wins]
     total = np.sum(leads, axis=0) if leads else np.zeros((right.shape[1],) * 2)
-    return total, zip(names.tolist(), (total - each for each in leads), strict=True)
+    return total, zip(names.tolist(), (total - win for win in leads), strict=True)
 
 
 def _sums(rows: IntArray | BoolArray, ends: IntArray) -> IntArray:

@@ -317,13 +317,11 @@ class Words:
         tiers, left = [], [*self.judges]
         while left:
             top = left[0]
-            tier = [n for n in left if n == top or self._is_near(top, n)]
+            now = self.claims.evidence_now[top]
+            tier = [n for n in left if n == top or now[n] < LEADS or self._is_equal(top, n)]
             tiers.append(tier)
             left = [n for n in left if n not in tier]
         return tiers
-
-    def _is_near(self, judge: int, rival: int) -> bool:
-        return bool(self.claims.evidence_now[judge, rival] < LEADS) or self._is_equal(judge, rival)
 
     def _weakest_of(self, some: Sequence[int], others: Sequence[int]) -> tuple[int, int]:
         """Of those and the others, the two with the least evidence between them."""
@@ -504,11 +502,11 @@ class Words:
             return ""
         beats, floor = self.claims.beats, self.floor
         is_above = self.claims.beats_floor()
-        held = [n for n in self.judges if is_above[n] is not None]
-        above = [n for n in held if is_above[n]]
-        worse = [n for n in held if beats[floor, n].any()]
+        compared = [n for n in self.judges if is_above[n] is not None]
+        above = [n for n in compared if is_above[n]]
+        worse = [n for n in compared if beats[floor, n].any()]
         parts = [f"{self._subject(above)} the baselines"] if above else []
-        parts += self._unsure([n for n in held if n not in above and n not in worse])
+        parts += self._unsure([n for n in compared if n not in above and n not in worse])
         if worse:
             than = self._names([low for low in floor if beats[low, worse].any()], "or")
             parts.append(f"{self._so_many(worse)} {_are(worse)} worse than {than}")

@@ -126,15 +126,13 @@ def charts_of_run(run: RunResults, number: int) -> list[Chart]:
         charts[key] = (title, partial(_winning_rates, figures, task))
     charts[MODEL_RATINGS] = ("Ratings of the models by people", partial(_ratings, figures))
     charts[MODEL_RATES] = ("Pass rate of each model by people", partial(_pass_rates, figures))
-    return [
-        Chart(f"{prefix}{_file_of(key)}", title, partial(draw, graph, is_file=True), rows, key)
-        for key, (title, rows) in charts.items()
-        if (graph := graph_of(figures, key))
-    ]
-
-
-def _file_of(key: str) -> str:
-    return "picture" if key == PICTURE else key.replace("_", "-")
+    drawn = []
+    for key, (title, rows) in charts.items():
+        if graph := graph_of(figures, key):
+            name = "picture" if key == PICTURE else key.replace("_", "-")
+            drawing = partial(draw, graph, is_file=True)
+            drawn.append(Chart(f"{prefix}{name}", title, drawing, rows, key))
+    return drawn
 
 
 def _winning_rates(figures: RunFindings, task: str) -> Rows:

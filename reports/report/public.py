@@ -77,7 +77,8 @@ def public(view: View) -> View:
         share = find_share(token)
         if share is None:
             return problem(request, 404, GONE)
-        if _is_of_tuned(share):
+        # What was frozen before the tuning is of both halves.
+        if share.run.queue.is_tuning if share.run else is_tuned(share.project_id):
             return problem(request, 409, OF_BOTH)
         try:
             answer = _votes_first(request, share) or view(request, share, token, **options)
@@ -95,11 +96,6 @@ def public(view: View) -> View:
         return answer
 
     return open_report
-
-
-def _is_of_tuned(share: Share) -> bool:
-    """Whether judges are tuned in a run of the report: what was frozen before is of both halves."""
-    return share.run.queue.is_tuning if share.run else is_tuned(share.project_id)
 
 
 def _votes_first(request: HttpRequest, share: Share) -> HttpResponse | None:

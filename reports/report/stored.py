@@ -30,8 +30,8 @@ class StoredFigures(Projection):
 
     def gaps(self) -> list[str]:
         frozen = Share.objects.filter(project=self.project, frozen__isnull=False, rows=None)
-        what = number_of(frozen.count(), "frozen report")
-        return [f"{what}, of which no rows were kept"] if frozen else []
+        number = number_of(frozen.count(), "frozen report")
+        return [f"{number}, of which no rows were kept"] if frozen else []
 
     def stored(self) -> Iterator[Difference]:
         rows = Findings.objects.filter(run__queue__project=self.project, is_behind=False)
@@ -43,8 +43,8 @@ class StoredFigures(Projection):
                 pair = findings.model_dump(mode="json"), computed.model_dump(mode="json")
                 # Votes that were sealed meanwhile are in the next figures.
                 for difference in unequal(*pair) if computed.as_of.seq == row.seq else ():
-                    where = f"{difference.path} of {run.name} ({computed.as_of.part})"
-                    yield Difference(where, difference.reported, difference.computed)
+                    place = f"{difference.path} of {run.name} ({computed.as_of.part})"
+                    yield Difference(place, difference.reported, difference.computed)
         # While judges are tuned nobody is given a whole ledger.
         frozen = Share.objects.filter(project=self.project, frozen__isnull=False)
         for share in () if is_tuned(self.project.pk) else frozen:
@@ -52,7 +52,7 @@ class StoredFigures(Projection):
 
 
 def _of_frozen(share: Share) -> Iterator[Difference]:
-    where = f"frozen report {share.prefix}…"
+    place = f"frozen report {share.prefix}…"
     try:
         report = Report.model_validate(share.frozen)
     except ValidationError:
@@ -60,7 +60,7 @@ def _of_frozen(share: Share) -> Iterator[Difference]:
     head = Entry.objects.filter(project=share.project_id, seq=report.head.seq)
     sealed = [bytes(entry_hash or b"").hex() for entry_hash in head.values_list("hash", flat=True)]
     if report.head.seq and [report.head.hash] != sealed:
-        yield Difference(where, report.head.hash, sealed, is_correctable=False)
+        yield Difference(place, report.head.hash, sealed, is_correctable=False)
     elif hasattr(share, "rows"):
         try:
             file = bundle_file(report, share.project, bytes(share.rows.lines))
@@ -76,5 +76,5 @@ def _of_frozen(share: Share) -> Iterator[Difference]:
                 command, cwd=settings.BASE_DIR, capture_output=True, text=True, check=False
             )
         if done.returncode:
-            why = done.stderr.strip().splitlines()[-1:]
-            yield Difference(f"{where}: {' '.join(why)}", None, "", is_correctable=False)
+            last_line = done.stderr.strip().splitlines()[-1:]
+            yield Difference(f"{place}: {' '.join(last_line)}", None, "", is_correctable=False)
