@@ -116,11 +116,9 @@ def test_a_braintrust_experiment_is_read_by_what_was_proposed(mapped):
 def test_own_rows_come_back_with_one_judge_and_the_same_people():
     rows = [FIELD / "31-merge" / f"rows{name}.jsonl" for name in "AB"]
     run, said = imported(*rows)
-    judges = run.judges.order_by("position").values_list("name", "provider")
-    assert list(judges) == [
-        ("j1", "imported"),
-        *((name, "baseline") for name in ("always-first", "random", "longer-wins")),
-    ]
+    names = list(run.judges.values_list("name", flat=True))
+    assert len(names) == len({*names})
+    assert [judge.name for judge in run.judges.filter(provider=Judge.IMPORTED)] == ["j1"]
     assert "always-first is a baseline" in said
     people = {vote.voter for vote in votes_of(run)}
     assert len(people) == 2
