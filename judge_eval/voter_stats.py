@@ -251,7 +251,6 @@ def people_of(queue: Queue, figures: VoteFigures) -> list[Person]:
 def _decisions(
     queue: Queue, names: Mapping[str, str]
 ) -> dict[UUID | None, tuple[UUID, Exclusion | None]]:
-    """Return the latest decision on each voter, and the exclusion that stands."""
     made = list(decisions_on_voters(queue))
     latest: dict[UUID | None, tuple[UUID, Exclusion | None]] = {}
     reversed_ones = {decision.target_id for decision in made}

@@ -214,7 +214,6 @@ def _progress(run: Run, done: int, total: int, preparing: int) -> str:
 
 
 def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> Step | None:
-    """Return the one thing that gets a run on most, of what somebody may do."""
     is_open = run.state in (*Run.AT_WORK, Run.State.VOTING)
     if allowed["run"]:
         if stuck := unstuck(run, silent_models([run.pk]).get(run.pk, []) if is_open else []):

@@ -160,7 +160,6 @@ def _record(
 
 
 def _apply(queue: Queue, payloads: Sequence[Any]) -> None:
-    """Let a queue and its items be as entries say."""
     before = queue.held_out_from
     start, queue.is_tuning = _state(payloads, (before, queue.is_tuning))
     queue.held_out_from = start

@@ -168,7 +168,6 @@ def _context(
 
 
 def _again(voter: Voter, queue: Queue, items: list[Item]) -> list[Context]:
-    """Return items whose votes were taken back, each with what the voter had said of it."""
     votes = {item: last_taken_back(voter, item) for item in items}
     return [on_page(voter, queue, item, question_of(queue, vote)) for item, vote in votes.items()]
 

@@ -194,7 +194,6 @@ CONFIG = _described(_SCHEMA, _EXAMPLE)
 
 
 def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
-    """Read a config and what stands beside it."""
     data = json_of(request, MOST_BYTES)
     if isinstance(data, dict) and isinstance(data.get("config"), dict):
         # PathScore's client sends what its own form asks beside the config.

@@ -150,7 +150,6 @@ class ModelSettings(Part):
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
-        """Leave out what was not given."""
         absent = ModelSettings.model_fields.keys() - self.settings.keys()
         return {name: each for name, each in serialize(self).items() if name not in absent}
 
@@ -229,7 +228,6 @@ class JudgeSpec(JudgePart):
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
-        """Leave out what was not given, and what only judges of other types have."""
         absent = ModelSettings.model_fields.keys() - self.settings.keys()
         absent |= {name for name in _VARIED if not getattr(self, name)}
         absent |= {"repeats"} if self.repeats == 1 else set()
@@ -274,7 +272,6 @@ class _Sampling(Part):
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
-        """Leave out an effort that nobody asked for, as configs of before do."""
         written: JsonObject = serialize(self)
         if self.reasoning_effort is None:
             written.pop("reasoning_effort", None)

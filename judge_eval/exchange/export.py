@@ -156,7 +156,6 @@ def _run(run: Run) -> Iterator[bundle.Record]:
 
 
 def _outputs(pairs: QuerySet[Item]) -> Iterator[bundle.Output]:
-    """Yield each output once, where the first item stands that shows it."""
     seen: set[UUID] = set()
     for items in chunks(pairs.only("position", "a", "b"), "position", AT_ONCE):
         used = {each for item in items for each in (item.a_id, item.b_id) if each}

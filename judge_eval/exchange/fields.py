@@ -212,7 +212,6 @@ def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:
 
 
 def _since_1970(number: float) -> datetime:
-    """Return the time of a number of seconds, or of thousandths, millionths … of one."""
     seconds = number
     while seconds >= _LATEST:
         seconds /= 1000

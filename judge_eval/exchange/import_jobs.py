@@ -473,7 +473,6 @@ def _shape(job: Import) -> Shape | None:
 
 
 def _shape_of(vote_kind: str | None) -> Shape | None:
-    """Return what rows are about where that is known before they are looked at."""
     return None if vote_kind is None else SHAPES[KINDS[vote_kind].noun]
 
 

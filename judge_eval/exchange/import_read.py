@@ -189,7 +189,6 @@ class _Reading:
         return row if voter == row.voter else replace(row, voter=voter)
 
     def _count(self, item: Item) -> None:
-        """Count the records, which come one after another, and those that hold a row."""
         if not isinstance(item, Row | LeftOut | RowError):
             return
         line = item.line if isinstance(item, Row) else item.row
@@ -296,7 +295,6 @@ class _Reading:
         return RowsWrong(self._report)
 
     def _rules(self) -> Columns:
-        """Return what a new run's queue asks, as its columns hold it."""
         if self._question is None:
             return {}
         try:
@@ -350,12 +348,10 @@ class _Reading:
     def _drafts_of(
         self, names: Collection[str]
     ) -> tuple[dict[str, PairDraft], dict[str, PairDraft]]:
-        """Return the drafts of what was named before, and of what the run holds."""
         drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
         return drafts, {draft.name: draft for draft in self._stored({*names} - drafts.keys())}
 
     def _aliases(self, rows: Iterable[Row]) -> dict[str, tuple[str, bool]]:
-        """Find out which new names are other names of stored items, and keep them."""
         aliases: dict[str, tuple[str, bool]] = {}
         for row in rows:
             if row.item not in aliases and (same := self._same_item(row)):
@@ -390,7 +386,6 @@ class _Reading:
 
     @cached_property
     def _stored_numbers(self) -> dict[str, str]:
-        """The names of the run's items that are numbers, by these."""
         names = self._queue.items.values_list("external_id", flat=True) if self._queue else ()
         return {number[1]: name for name in names if (number := _NUMBER.fullmatch(name))}
 
@@ -432,7 +427,6 @@ class _Reading:
             )
 
     def _judge(self, name: str) -> str | None:
-        """Return the fingerprint of a judge, who gets a place where it has none and one is left."""
         fingerprint = imported_fingerprint(name, self._options.source)
         if fingerprint not in self._judges:
             if len(self._judges) == MOST_JUDGES:

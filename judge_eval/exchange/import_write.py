@@ -126,7 +126,6 @@ class Writing:
 
     @contextmanager
     def _step(self) -> Iterator[Run]:
-        """Hold the project and the run, in the order that all keep."""
         job = self._job
         assert job.project_id is not None  # only a bundle brings its own
         with step(job.project_id) as project:
@@ -323,7 +322,6 @@ class Writing:
         ledger.append(project, entries)
 
     def _note_in_ledger(self, run: Run, payload: dict[str, str]) -> None:
-        """Tell where votes begin and end that came at once."""
         boundary = Entry(kind=Entry.Kind.PARAMETERS, at=timezone.now(), queue=run.queue)
         boundary.project_id, boundary.payload = run.queue.project_id, payload
         ledger.append(run.queue.project_id, [boundary])

@@ -301,7 +301,6 @@ def _without_baselines(row: Row | LeftOut | RowError) -> Row | LeftOut | RowErro
 
 
 def _is_met(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
-    """Say whether a record has a column, or what an expression finds."""
     try:
         return any(
             source.text in part or (source.is_path and source.of(part) is not None)

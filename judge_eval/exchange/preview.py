@@ -221,7 +221,6 @@ def _example(value: object) -> str:
 
 
 def _choices(raw_values: list[object]) -> list[str]:
-    """Return the values of a column where they are few and short, as choices are."""
     values: dict[str, None] = {}
     for raw in raw_values:
         if isinstance(raw, str | int | float):

@@ -109,7 +109,6 @@ def _worth(raw: Label) -> float | None:
 
 
 def _number(raw: Label) -> float | None:
-    """Return the number that a label is, also one that is written as text."""
     if isinstance(raw, bool | tuple):
         return None
     try:
@@ -330,7 +329,6 @@ class Question:
             raise off_ballot(shorten(unknown), self._ballot or ())
 
     def _not_offered(self, kind: VoteKind, answer: Answer) -> str | None:
-        """Return what an answer says that is not on the ballot, if there is one."""
         if kind == "text" or not self._ballot:
             return None
         words = answer.label if isinstance(answer.label, list) else [answer.choice]
@@ -358,7 +356,6 @@ class Question:
         return main
 
     def _grades(self, row: Row) -> dict[str, float]:
-        """Return what a row says of each criterion, from 0 to 1."""
         grades = {}
         for name in (each.name for each in self._criteria):
             if (label := row.labels.get(name)) is None:

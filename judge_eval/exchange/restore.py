@@ -114,7 +114,6 @@ class Restoring:
         return start
 
     def _write_rows(self, lines: Iterator[Numbered], start: Start, rows: Rows) -> None:
-        """Write all but the ledger; then rehearse that, unless it is begun."""
         with closing(Rehearsal(rows)) as rehearsal:
             for chunk in self._chunks(lines):
                 last, record = chunk[-1]
@@ -184,7 +183,6 @@ class Restoring:
         return islice(self._lines(), self._job.written)
 
     def _chunks(self, lines: Iterable[Numbered]) -> Iterator[list[Numbered]]:
-        """Group lines so that a group and what is made of it stay small."""
 
         def kind(line: Numbered) -> tuple[bool, bool]:
             return bundle.is_of_ledger(line[1]), line[0] <= self._job.written
@@ -332,7 +330,6 @@ class Ledger:
     def _votes_required(
         self, line: int, record: bundle.EntryPart, required: Mapping[UUID, int], queue: Queue | None
     ) -> Any:
-        """Return changed votes wanted with the numbers that items have here."""
         here = {self._rows.number(item): votes for item, votes in required.items()}
         existing = queue.items.values_list("pk", flat=True) if queue else ()
         if not here.keys() <= set(existing):

@@ -103,7 +103,6 @@ def _of_order(outcomes: RunOutcomes) -> Agreement:
 
 
 def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
-    """Return people's ratings, judges' grades, and what these were asked about."""
     history = outcomes.history
     rows, _, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
     units, grades = outcomes.prompts[rows], np.array(history.grades)
@@ -131,7 +130,6 @@ def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
 
 
 def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray) -> list[OfRatings]:
-    """Compare judges with people rating by rating."""
     exact = overall_agreement(outcomes.table, outcomes.prompts)
     # Of ratings a fraction only decides between equal ones.
     is_whole = outcomes.run.queue.kind == Queue.Kind.RATING

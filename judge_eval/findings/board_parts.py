@@ -197,7 +197,6 @@ def _tested(tests: McNemar, row: int, column: int) -> Cell:
 
 
 def _confusion(figures: RunFindings, ids: Sequence[str]) -> Comparisons:
-    """Set what each judge said beside what people said, in the order of the board."""
     confusion = figures.confusion
     if confusion is None:
         return {}

@@ -119,7 +119,6 @@ def _due(now: datetime) -> list[tuple[UUID, str]]:
 
 
 def _rest(row: Findings, now: datetime) -> timedelta:
-    """Return how long findings rest beyond the usual pause."""
     if row.computed_at is None or row.requested_at > now - SEEN:
         return timedelta()
     return max(UNSEEN_PAUSE, SHARE * timedelta(seconds=row.seconds))
@@ -231,7 +230,6 @@ def is_readable(run: Run) -> bool:
 
 
 def _before(row: QuerySet[Findings]) -> Before | None:
-    """Return what was said when findings were computed last."""
     stored = row.values("data__claims", "data__judges", "data__as_of").first()
     if stored is None or (claims := Claims.read(stored["data__claims"])) is None:
         return None

@@ -74,7 +74,6 @@ def _withdrawn(computed: pure.Claims, outcomes: RunOutcomes, before: Before) -> 
 def _why(
     computed: pure.Claims, outcomes: RunOutcomes, before: Before, one: int, other: int | None
 ) -> tuple[str, int]:
-    """Return why a claim holds no longer, and since which entry."""
     changes, seq, claims = outcomes.history.changes, outcomes.as_of.seq, before.claims
     joined = changes.get(JOINED, 0)
     if other is None:

@@ -113,7 +113,6 @@ def _share_files(file: str, attribute: str) -> dict[str, str]:
 def _share(
     attribute: str, counted: str, nothing: str, *, file: str = "", decimals: int = 0
 ) -> tuple[Callable[[JudgeFindings], Cell], str, dict[str, str]]:
-    """Return the cell of a column of shares, what it is sorted by, and its columns in files."""
 
     def cell(judge: JudgeFindings) -> Cell:
         return share_cell(attrgetter(attribute)(judge), counted, nothing, decimals=decimals)

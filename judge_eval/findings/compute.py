@@ -269,7 +269,6 @@ def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
 
 
 def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
-    """Return for each group of voters what its votes alone say of people and judges."""
     rows = []
     for group in outcomes.groups:
         table = OutcomesTable(group.votes, outcomes.table.verdicts)
@@ -297,7 +296,6 @@ class Prices(TypedDict):
 
 
 def _prices(spent: Spent, agreement: float | None) -> Prices:
-    """Return what a verdict cost, and what one cost that a person would have given too."""
     each = spent.usd / spent.verdicts if spent.usd is not None and spent.verdicts else None
     correct = each / agreement if each is not None and agreement else None
     nothing = "None of its verdicts was right." if spent.verdicts else "It has given no verdict."
@@ -377,14 +375,12 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
 
 
 def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
-    """Return how well judges find what people flag, where items are passed or flagged."""
     if "flags" not in outcomes.run.queue.figures:
         return [LabelRates(sensitivity=NO_FLAGS, specificity=NO_FLAGS)] * len(outcomes.judges)
     return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
 
 
 def _confusion(outcomes: RunOutcomes) -> Confusion | None:
-    """Set what judges said beside what people said; of very many labels nobody reads a matrix."""
     table, choices = outcomes.table, outcomes.choices
     if "confusion" not in outcomes.run.queue.figures or len(choices) > MOST_LABELS:
         return None
@@ -400,7 +396,6 @@ def _confusion(outcomes: RunOutcomes) -> Confusion | None:
 
 
 def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
-    """Return how often the outputs of each generator pass, best first by people."""
     queue, table, number = outcomes.run.queue, outcomes.table, outcomes.models[:, 0]
     if "flags" not in queue.figures or len(outcomes.generators) > MOST_MODELS:
         return None

@@ -51,7 +51,6 @@ def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
 
 
 def _is_left(rates: JudgeRates) -> bool:
-    """Say whether there is something to correct."""
     return rates.rates.corrected.method != "people"
 
 
@@ -123,7 +122,6 @@ def votes_saved(of: GeneratorRates, by: JudgeRates) -> int | None:
 
 
 def _errors(judge: str, rows: Sequence[Rates]) -> str:
-    """Say whom a judge rates otherwise than people do, beyond chance."""
     sure = [(of.name, each) for of, each in rows if each.rates.error.interval]
     higher = [_name(*row) for row in sure if (row[1].rates.error.low or 0) > 0]
     lower = [_name(*row) for row in sure if (row[1].rates.error.high or 0) < 0]
@@ -159,7 +157,6 @@ def _saving(judge: str, rows: Sequence[Rates]) -> str:
 
 
 def _both_bad(rows: Sequence[Rates]) -> list[str]:
-    """Say how many of the pairs are in no rate; nothing where none are."""
     both_bad = sum(of.both_bad for of, _ in rows)
     voted = both_bad + sum(of.people.n for of, _ in rows)
     if not both_bad:

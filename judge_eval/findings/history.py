@@ -199,7 +199,6 @@ class _Reading:
         return FAILED if winner is None else self.codes.get(winner, UNASSIGNED)
 
     def _requirements(self) -> Iterator[VotesRequired | Round]:
-        """Return changes of the votes wanted, and note where imports begin and end."""
         begun = 0
         for seq, payload in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
             if payload == IMPORT_BEGINS:

@@ -146,7 +146,6 @@ def _forget_pictures(keys: list[int]) -> None:
 
 
 def _forget_rows(run: Run) -> None:
-    """Delete what hangs on a run, and with it all that was computed."""
     queue = run.queue
     Call.objects.filter(run=run).delete()
     Verdict.objects.filter(judge__run=run).delete()

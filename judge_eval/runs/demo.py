@@ -255,7 +255,6 @@ def _verdicts(
 
 
 def _labels(queue: Queue) -> Labels:
-    """Return what each word of the ballot is as labels."""
     kind, options = kind_of(queue), options_of(queue)
     return {word: kind.labelled(word, options) or None for word in queue.ballot}
 

@@ -132,7 +132,6 @@ def why_unwatched(run: Run) -> str:
 
 
 def _ask_due(watch: Watch, now: datetime, until: float) -> bool:
-    """Ask what is due of one judge; say whether its yardstick wants more."""
     lease = Watch.objects.filter(pk=watch.pk, ended_at=None)
     if not claim(lease, LEASE):
         return False  # another worker asks
@@ -154,7 +153,6 @@ def _ask_due(watch: Watch, now: datetime, until: float) -> bool:
 
 
 def _take_yardstick(watch: Watch, until: float) -> bool:
-    """Ask about all anchors so many times; say whether more is to be asked."""
     stored = {(number, str(item)) for number, item in watch.answers.values_list("number", "item")}
     rounds = range(1, watch.repeats + 1)
     left = [
@@ -206,7 +204,6 @@ def _ask_again(watch: Watch, now: datetime, until: float) -> None:
 def _answers(
     judge: Judge, due: Sequence[tuple[_Place, UUID]], until: float
 ) -> Iterator[tuple[_Place, AnchorAnswer]]:
-    """Ask about some items one by one, until it is too late."""
     rows = Item.objects.select_related("queue", "a__picture", "b__picture")
     by_number = rows.in_bulk({item for _, item in due})
     for place, item in due:

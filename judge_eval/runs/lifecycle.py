@@ -163,7 +163,6 @@ def forget_trials(run: Run) -> None:
 
 
 def _planned(run: Run, config: RunConfig) -> list[Call]:
-    """Let the mode of a run say which outputs are asked for."""
     mode = state.mode_of(run)
     helpers = PlanHelpers(run, mode)
     try:
@@ -410,7 +409,6 @@ def ask_missing(run_id: UUID, judge: Judge, items: QuerySet[Item]) -> int:
 
 
 def _reset_failed(run: Run, failed: QuerySet[Call]) -> tuple[int, int, int]:
-    """Let failed calls be made again; return how many verdicts, calls and attempts these were."""
     # Verdicts first, those too that stand on a part of their samples: what is to be decided anew,
     # the calls tell only as long as they have failed.
     made = failed.exclude(REPEATED).filter(verdict=OuterRef("pk"))

@@ -238,7 +238,6 @@ def _closed_items(run: Run) -> QuerySet[Item]:
 
 
 def _open_items(run: Run) -> None:
-    """Open items whose verdicts are all final and whose drawings are there."""
     # Not by the state that waits: before it has statistics, PostgreSQL would read the whole index
     # of those that do for each pair.
     final = (Verdict.State.DONE, Verdict.State.FAILED)
@@ -250,7 +249,6 @@ def _open_items(run: Run) -> None:
 
 
 def _enter_next(run: Run) -> None:
-    """Go over to the next state once nothing is left to do in this one."""
     generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
     if generating.filter(Q(state=Call.State.WAITING) | Q(is_paired=False)).exists():
         return

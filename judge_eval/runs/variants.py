@@ -75,7 +75,6 @@ def _first_items(run: Run) -> list[UUID]:
 
 
 def _within(step: Step, first: Sequence[UUID] = (), item: str = "") -> Q:
-    """Say of items, or of rows that have one by this name, that a step is about them."""
     usable = {f"{item}unusable": "", f"{item}lacks_output": False}
     if step == "first":
         return Q(**usable, **{f"{item}pk__in": first})

@@ -261,7 +261,6 @@ def _one_model(judge: Judge, calls: Sequence[Call]) -> None:
 
 
 def _one_name(calls: Sequence[Call], names: Collection[str] = ()) -> str:
-    """Return the name by which calls were answered, or raise NoVerdict if there are several."""
     answered = (call.reported_model for call in calls if call.state == Call.State.DONE)
     all_names = sorted({*names, *answered})
     if len(all_names) > 1:
@@ -414,7 +413,6 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str) -> Fields:
 
 
 def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
-    """Return what a baseline says of an item as it is shown; None where there is no such one."""
     if not judge.is_baseline:
         return None
     # An item that is imported twice is the same item, whatever its number here.

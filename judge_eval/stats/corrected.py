@@ -262,7 +262,6 @@ def corrected(
 
 
 def _by_rates(grades: Grades, answered: float) -> Estimate:
-    """Return the figure of `rogan_gladen`, or why there is none."""
     if answered < LEAST_ANSWERED:
         return no_figure(FEW_ANSWERS)
     mean = rogan_gladen(grades)

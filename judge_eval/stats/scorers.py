@@ -88,7 +88,6 @@ class ScoreResult:
 
 
 def _as_dicts(figures: Figures) -> dict[str, dict[str, object]]:
-    """Return figures by the names of their fields in result files."""
     return {
         name: {
             "value": figure.value,

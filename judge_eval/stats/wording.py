@@ -185,7 +185,6 @@ class Words:
 
     @property
     def _about(self) -> str:
-        """Name the part of the run that it is about."""
         if self.part:
             return f"Only {self.part.removeprefix('only ')}: "
         return "On the tuning half: " if self.is_tuning and self.judges else ""
@@ -235,7 +234,6 @@ class Words:
 
     @cached_property
     def _tells(self) -> bool:
-        """Whether there is enough to compare judges at all."""
         return bool(self.votes) and bool(self.judges) and not self._is_early
 
     @property
@@ -265,7 +263,6 @@ class Words:
         return [f"Nothing shows that people agree beyond chance {agree}."]
 
     def _best(self) -> list[str]:
-        """Say by how much the best judge, or the only one, is ahead of the nearest."""
         first, *others = self.judges
         against = [*others] or self._floor_of(first)
         rank = f"Best of {len(self.judges)} judges" if others else "It is the only judge"
@@ -279,7 +276,6 @@ class Words:
         return f"{self.names[judge]} {self.agrees} {_percent(self.agreement[judge])}"
 
     def _effect(self, winner: int, loser: int) -> str:
-        """Say by how many points the winner agrees more than the loser."""
         points, interval = self._difference(winner, loser)
         evidence = f"evidence {odds(self.claims.evidence[winner, loser])}"
         beside = f"{interval}; {evidence}" if interval else evidence
@@ -294,7 +290,6 @@ class Words:
 
     @cached_property
     def _basis(self) -> str:
-        """Say which votes it is of."""
         votes, on = number_of(self.votes, "vote"), f" on {number_of(self.prompts, 'prompt')}"
         people = f"{self.voters:,} {'person' if self.voters == 1 else 'people'}"
         if self.labels:
@@ -358,7 +353,6 @@ class Words:
         return [f"{sentence}.", ending]
 
     def _standing(self, *, has_shares: bool) -> str:
-        """Say how the first judges stand to the next ones, or to the floor."""
         (first, *_), (judge, rival) = self.judges, self._compared
         name = self._with_shares if has_shares else self._so_many
         if self._worse:
@@ -405,7 +399,6 @@ class Words:
         return f"{apart}; {leading} {self._names(rest[0])} ({strength})"
 
     def _enough(self, judge: int, rival: int) -> str:
-        """Set the evidence beside what is needed."""
         return " of ".join(
             odds(of[judge, rival]) for of in (self.claims.evidence, self.claims.needed)
         )
@@ -443,7 +436,6 @@ class Words:
 
     @cached_property
     def _worse(self) -> list[int]:
-        """Baselines that are claimed to be better than the first judge."""
         return [low for low in self.floor if self.claims.beats[low, self.judges[0]]]
 
     @property
@@ -497,7 +489,6 @@ class Words:
         return f"{'; '.join(texts).capitalize()}." if texts else ""
 
     def _floor(self) -> str:
-        """Say of every judge how it stands to the floor."""
         if not self.floor or not self._tells:
             return ""
         beats, floor = self.claims.beats, self.floor
@@ -582,7 +573,6 @@ class Words:
 
     @cached_property
     def _groups(self) -> list[tuple[list[int], str]]:
-        """Return groups of judges that are alike, with the sentence about each."""
         judges, same = self.judges, self.claims.same
         copies = [[n for n in self.order if n in group] for group in self.identical]
         copied = f"gave the same verdict on every {self.noun}"

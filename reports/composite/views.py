@@ -143,7 +143,6 @@ def _whole(whole: compute.Whole) -> Context:
 
 
 def _parts(run: Run) -> Parts | None:
-    """Return the parts that composites are offered of: those made of outputs."""
     parts = parts_of(run)
     return parts and parts.model_copy(update={"voter_groups": []})
 
@@ -151,7 +150,6 @@ def _parts(run: Run) -> Parts | None:
 def _components(
     config: CompositeConfig, outputs: Collection[Mapping[str, float | None]]
 ) -> list[Context]:
-    """Say what each component is, and what it comes to."""
     described_ones = []
     for name in config.components:
         values = [value for each in outputs if (value := each[name]) is not None]

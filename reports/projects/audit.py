@@ -312,7 +312,6 @@ class _Teller:
 
 
 def _payload(entry: Entry) -> JsonObject:
-    """Return what an entry says; one that was imported may hold anything."""
     read = entry.payload_read  # type: ignore[attr-defined]
     return read if isinstance(read, dict) else {}
 
@@ -409,7 +408,6 @@ def _change(
     has_reputations: bool,
     has_votes: bool,
 ) -> str:
-    """Say what was set; nothing where that is not known."""
     if importing is not None:
         return IMPORTS.get(str(importing), "Something about an import")
     if margin is not None:

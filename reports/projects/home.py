@@ -98,7 +98,6 @@ def _demo_invite() -> str:
 
 
 def _study(run: Run) -> Context:
-    """Return what the board of a finished study says and draws."""
     figures = request_findings(run, "").findings
     if figures is None or not figures.as_of.votes:
         return {}

@@ -161,7 +161,6 @@ def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
 
 
 def _newest(project: Project) -> Parameters:
-    """Return the parameters that were set last, even where they do not hold yet."""
     payload = settings_of(project).values_list("payload", flat=True).first()
     return parameters_in(payload) if payload else DEFAULT
 

@@ -231,7 +231,6 @@ def _compared(report: Report, project: Project, head: str) -> Verified:
 
 
 def _report_in(archive: ZipFile) -> Report:
-    """Return the report of a bundle whose files are those that its manifest names."""
     manifest: Any = loads(read(archive, MANIFEST, MOST_OF_MANIFEST).decode())
     sums = manifest["sha256"]
     names = [LEDGER, MANIFEST, REPORT]

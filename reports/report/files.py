@@ -190,7 +190,6 @@ def card_svg(report: Report) -> str:
 
 
 def _lines(words: str) -> list[str]:
-    """Return as many whole sentences as a card has room for, or else the beginning of the first."""
     sentences = words.removesuffix(".").split(". ")
     fitting: list[str] = []
     for number in range(1, len(sentences) + 1):
@@ -235,7 +234,6 @@ def _figure(report: Report) -> tuple[str, str]:
 
 
 def _votes(number: int, last: datetime | None) -> str:
-    """Say how many votes there are and how old the last is, in days: badges are kept."""
     votes = number_of(number, "vote")
     if last is None:
         return votes

@@ -66,7 +66,6 @@ def report_context(report: Report, *, is_frozen: bool, outputs: Outputs) -> Cont
 
 
 def _since(since: Since) -> str:
-    """Say what was taken out of the records behind a frozen report."""
     gone = []
     if since.people:
         gone.append("1 person was" if since.people == 1 else f"{since.people:,} people were")

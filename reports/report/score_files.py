@@ -293,7 +293,6 @@ def _alt_test(config: MetricConfig, report: ScoreResults) -> Named:
 
 
 def _advantages(metadata: Mapping[str, object]) -> Iterator[tuple[str, float | None, float | None]]:
-    """Yield each person, on each task where there are several, the judge's figure and theirs."""
     people, tasks = metadata.get("human_advantage_probabilities"), metadata.get("tasks")
     if isinstance(people, Mapping):
         for person, (of_judge, of_person) in people.items():

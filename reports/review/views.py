@@ -235,7 +235,6 @@ def _lines(request: HttpRequest, keys: list[int], query: str) -> list[ReviewLine
 
 
 def _reasons(review: Review) -> list[str]:
-    """Say why an item is on the list."""
     reasons, votes = [], number_of(review.item.votes, "vote")
     if review.flags:
         newest = f", the newest: {review.category}" if review.category else ""
@@ -288,7 +287,6 @@ def _keys(chosen: Iterable[str], user: Who) -> list[tuple[Item, UUID | None]]:
 
 
 def _query_of(request: HttpRequest) -> str:
-    """Return the filters that a form has kept."""
     return Filters(request).query()
 
 
@@ -320,7 +318,6 @@ def review_item(request: HtmxRequest, item_id: UUID) -> HttpResponse:
 
 
 def _item(request: HtmxRequest, item_id: UUID, action: Action) -> Item:
-    """Return an item of a project in which somebody may do something."""
     items = Item.objects.select_related(
         "queue__project", "queue__run", "queue__rubric", "a__picture", "b__picture", "review"
     )
@@ -437,7 +434,6 @@ FLAGS: Final = Listing[Flag](
 
 
 def _decisions(item: Item) -> list[Context]:
-    """Return what was decided, the latest first: by whom, why, and whether it stands."""
     entries = list(decisions_on(item.pk))
     by = {entry.payload["by"] for entry in entries if entry.payload}
     names = {

@@ -413,7 +413,6 @@ def _excluded(project: Project, about: Q, batch: Iterable[Fact]) -> set[Subject]
 
 
 def _mark_excluded(project: Project, batch: Sequence[Fact]) -> None:
-    """Mark votes that curators excluded, and unmark those that they took back."""
     votes = [e for e in batch if e.kind == Entry.Kind.VOTE]
     has_decisions = any(e.kind == Entry.Kind.DECISION for e in batch)
     if not has_decisions and not _decisions(project).exists():

@@ -49,7 +49,6 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
 
 
 def _by_question(record: Values) -> tuple[dict[str, list[Values]], dict[str, Values]]:
-    """Return responses and suggestions in the form of ``to_list()``."""
     responses, suggestions = (parsed(record.get(it)) or {} for it in ("responses", "suggestions"))
     if isinstance(responses, list):
         by_user, responses = responses, {}

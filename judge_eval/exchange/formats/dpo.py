@@ -43,7 +43,6 @@ def read(record: Values, name: str) -> Iterator[Values]:
 
 
 def _split(prompt: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """Return the prompt, and the two outputs without it."""
     if isinstance(a, list) and isinstance(b, list):
         shared, output_a, output_b = sides(a, b)
         return (prompt if shared is None else shared), output_a, output_b

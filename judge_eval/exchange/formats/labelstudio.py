@@ -125,7 +125,6 @@ def _value(raw: Any) -> Values | None:
 
 
 def _with_items(data: Values) -> Values:
-    """Return the data with what a ``List`` holds as fields by their ids."""
     items = parsed(data.get("items"))
     listed = [it for it in items if isinstance(it, dict)] if isinstance(items, list) else []
     texts = {
@@ -150,14 +149,12 @@ def _person(by: object) -> str:
 
 
 def _compared(statements: Sequence[Values]) -> tuple[str, ...]:
-    """Return the fields that a pairwise tag compares, as its answers name them."""
     parts = [part for each in statements for part in objects(each, "result")]
     names = [str(part.get("to_name", "")) for part in parts if part.get("type") == "pairwise"]
     return tuple(names[0].split(",")) if names else ()
 
 
 def _answers(result: list[Values]) -> Values:
-    """Return the answers by their tags; a ranking is the list of what stands in it."""
     answers: Values = {}
     for part in result:
         value = part.get("value")

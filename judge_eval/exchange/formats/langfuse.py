@@ -81,7 +81,6 @@ def _bare(raw: object) -> object:
 
 
 def _score(score: Values) -> tuple[Values, object]:
-    """Return who gave a score, and what it is."""
     who = {"judge": "Langfuse evaluators"}
     author = score.get("authorUserName") or score.get("authorUserId")
     if score.get("source") == "ANNOTATION" or author:

@@ -30,7 +30,6 @@ class Mapped(NamedTuple):
 
 
 def _by(who: str, prompt: str, *outputs: str, **more: Any) -> Callable[[], ColumnMapping]:
-    """Return a mapping whose votes are all by one voter, or by those whom a column names."""
     names = ("output_a", "output_b") if len(outputs) == 2 else ("output",)
     texts = {"kind": {"value": "text"}, "prompt": prompt} | dict(zip(names, outputs, strict=True))
     return cache(partial(parse, texts | {"voter": {"value": MadeUp(who)}} | more))

@@ -35,7 +35,6 @@ class Command(BaseCommand):
             raise CommandError(f"{left} values are not what the ledger says")
 
     def _replay(self, project: Project, *, check: bool, chain: bool) -> int:
-        """Return how many differences are left."""
         differences = ledger.replay(project, write=not check)
         if check:
             differences += ledger.stored_figures(project)
