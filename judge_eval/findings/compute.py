@@ -50,7 +50,7 @@ from judge_eval.stats.judge_figures import (
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_agreement import BY_CONSTRUCTION
-from judge_eval.stats.outcomes_table import Codes, OutcomesTable
+from judge_eval.stats.outcomes_table import UNASSIGNED, Codes, OutcomesTable
 from judge_eval.stats.wording import Words
 from voting.choices import LABELS
 from voting.kinds import is_ordered, kind_of
@@ -58,6 +58,8 @@ from voting.models import Queue
 
 MOST_DISPUTED = 12
 MOST_LABELS = 12
+# Of fewer items, as a share of what others were asked about, no judge is the best.
+LEAST_ASKED = 0.95
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
 NO_RATINGS = OfRatings()
@@ -78,7 +80,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     is_baseline = np.array([judge.is_baseline for judge in judges], dtype=bool)
     ranked, history = agreement_of(outcomes), outcomes.history
     is_order = ranked.of_ratings is not None
-    silent = silent_judges(outcomes)
+    silent, asked_about = silent_judges(outcomes), partly_asked(outcomes)
     overall = [NO_VERDICT if n in silent else share for n, share in enumerate(ranked.overall)]
     agreement = np.array([np.nan if s.value is None else s.value for s in overall])
     floor = [judge.name for judge in judges if judge.is_baseline]
@@ -93,6 +95,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         is_silent=np.isin(np.arange(len(judges)), [*silent]),
         margin=history.margin or MARGIN,
         by_answer=ranked.by_answer,
+        is_partly_asked=np.isin(np.arange(len(judges)), [*asked_about]),
     )
     by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
     lopsided = np.array(ranked.entered.lopsided or [""] * len(judges), dtype=object)
@@ -183,6 +186,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         withdrawn=[(each.judge, each.other, each.why) for each in claims.withdrawn],
         noun=kind_of(outcomes.run.queue).noun,
         part="" if outcomes.parts else outcomes.as_of.part,
+        asked_about=asked_about,
         is_tuning=outcomes.run.queue.is_tuning,
         by_order=is_order,
     )
@@ -233,6 +237,23 @@ def silent_judges(outcomes: RunOutcomes) -> dict[int, str]:
         return {}
     places = np.flatnonzero(~speaks).tolist()
     return {n: outcomes.failures.get(outcomes.judges[n].pk, "") for n in places}
+
+
+def partly_asked(outcomes: RunOutcomes) -> dict[int, tuple[int, int]]:
+    """Return the places of judges asked on fewer than 95 % of the voted items of another judge.
+
+    Each with how many items it was asked about, and the most of another. Who was tuned here has
+    figures of the half that was held out.
+    """
+    table = outcomes.table
+    asked = (table.verdicts[table.votes.any(axis=1)] != UNASSIGNED).sum(axis=0).tolist()
+    judges = [
+        n
+        for n, judge in enumerate(outcomes.judges)
+        if asked[n] and not judge.is_baseline and not judge.is_tuned
+    ]
+    most = max((asked[n] for n in judges), default=0)
+    return {n: (asked[n], most) for n in judges if asked[n] < LEAST_ASKED * most}
 
 
 def _about_tuning(outcomes: RunOutcomes) -> Iterator[str]:

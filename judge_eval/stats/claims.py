@@ -173,6 +173,7 @@ def claims(
     is_silent: BoolArray | None = None,
     margin: float = MARGIN,
     by_answer: Sequence[Entered] = (),
+    is_partly_asked: BoolArray | None = None,
 ) -> Claims:
     """Put together what may be claimed of judges.
 
@@ -180,7 +181,8 @@ def claims(
     has `is_silent`; `floor`, of shape (J, J), is that of `Claims`: without it judges are held
     against all baselines. The comparisons of the run still want so many votes; `most_over_floor` is
     the largest D that a prompt can bring against a baseline. Judges are practically the same where
-    they are within the `margin` in all votes, and `by_answer`, in the votes for each answer.
+    they are within the `margin` in all votes, and `by_answer`, in the votes for each answer. Those
+    that were asked about part of what others were asked about (`is_partly_asked`) are never best.
 
     Examples
     --------
@@ -212,6 +214,9 @@ def claims(
     agrees_most = np.isin(np.arange(len(values)), best_first(values.tolist())[:1])
     rivals = (agrees_most & np.isfinite(values))[:, None] & are_judges & ~ahead & ~np.isinf(needed)
     needed = np.where(rivals, best_threshold(judges), needed)
+    best = best_judge(ahead, beaten, is_baseline, floor, silent)
+    # What it was asked about may be easier than the rest.
+    is_easier = best is not None and is_partly_asked is not None and is_partly_asked[best]
     few = too_few(planned, judges, baselines, most_over_floor)
     is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
     alike = [practically_same(each, is_baseline | silent, margin) for each in (entered, *by_answer)]
@@ -242,7 +247,7 @@ def claims(
         entered=len(entered.prompts),
         votes=entered.all_votes,
         votes_left=votes_left,
-        best=best_judge(ahead, beaten, is_baseline, floor, silent),
+        best=None if is_easier else best,
         too_few_prompts=few,
         first_claim=first_claim(planned, required, judges, baselines, most_over_floor),
     )

@@ -138,6 +138,8 @@ class Words:
     withdrawn: Sequence[tuple[int, int | None, str]] = ()
     noun: str = "pair"
     part: str = ""
+    # Of judges that were asked about part of the items alone, how many of how many that is.
+    asked_about: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     is_tuning: bool = False
     # Whether the shares are of people's order of ratings.
     by_order: bool = False
@@ -195,6 +197,7 @@ class Words:
         if self.people is not None:
             people = f"Among themselves they agree on {_percent(self.people)}."
         every = [
+            ("Asked", self._partly_asked()),
             ("Unanswered", self._unanswered()),
             ("Changed", self._changed()),
             ("Floor", self._floor()),
@@ -273,7 +276,9 @@ class Words:
         return [f"{sentence}.", f"{rank}: {self._basis}{self._one_voted}."]
 
     def _share_of(self, judge: int) -> str:
-        return f"{self.names[judge]} {self.agrees} {_percent(self.agreement[judge])}"
+        few, _ = self.asked_about.get(judge, (0, 0))
+        of_these = f" of the {few:,} {self.noun}s it was asked about" if few else ""
+        return f"{self.names[judge]} {self.agrees} {_percent(self.agreement[judge])}{of_these}"
 
     def _effect(self, winner: int, loser: int) -> str:
         points, interval = self._difference(winner, loser)
@@ -471,6 +476,15 @@ class Words:
         return f"at least {votes.low:,}"
 
     # --- the points -----------------------------------------------------------------------------
+
+    def _partly_asked(self) -> str:
+        parts = [
+            f"{self.names[n]} was asked about {few:,} of {number_of(most, self.noun)}"
+            for n, (few, most) in self.asked_about.items()
+        ]
+        which = "these" if len(parts) == 1 else "those of each"
+        ending = f": what is said here of it is about {which}, and makes it no best judge."
+        return f"{listed(parts)}{ending}" if parts else ""
 
     def _unanswered(self) -> str:
         if not self.votes or not self.judges:

@@ -440,5 +440,5 @@ def test_the_page_costs_the_same_however_much_there_is(installed, django_assert_
     for off in ((), ("consensus", "same_word")):
         for each in off:
             turn(each, "off")
-        with django_assert_max_num_queries(4):
+        with django_assert_max_num_queries(5):
             client.get("/extensions/")

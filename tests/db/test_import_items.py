@@ -449,3 +449,22 @@ def test_empty_cells_of_a_judge_that_answers_most_have_failed():
     both = imported(*wide, empty_cells="failed")
     assert Verdict.objects.filter(judge__run=both, state="failed").count() == 3
     assert_whole(run.queue.project)
+
+
+def test_a_judge_that_was_asked_about_fewer_items_is_never_the_best():
+    """What it was asked about may be easier; every sentence about it says which items those are."""
+    numbers = range(60)
+    answers = ["pass" if n % 2 else "flag" for n in numbers]
+    run = imported(
+        *(item(n) for n in numbers),
+        *(vote(n, who, answers[n]) for n in numbers for who in ("ann", "ben")),
+        *(verdict(n, "picky", answers[n]) for n in numbers[:25]),
+        *(verdict(n, "steady", answers[n] if n % 3 else "pass") for n in numbers),
+    )
+    data = compute(run).data
+    figures = {judge["name"]: judge for judge in data["judges"]}
+    assert figures["picky"]["overall"]["value"] == 1
+    assert data["claims"]["best"] is None
+    told = f"{data['words']} {' '.join(data['more'])}"
+    assert "picky was asked about 25 of 60 items" in told
+    assert "Best of 2" not in told
