@@ -91,9 +91,9 @@ def test_from_a_form_to_pairs_that_can_be_voted_on_without_a_reload(at, product,
     expect(rows.get_by_role("row", name="Calls for verdicts")).to_contain_text(
         re.compile(r"24\s+0\s+0\s+24")
     )
-    # Baselines are asked too: 3 of them, and 2 models, about 3 pairs.
+    # Baselines are asked too: 7 of them, and 2 models, about 3 pairs.
     expect(rows.get_by_role("row", name=re.compile("^Verdicts"))).to_contain_text(
-        re.compile(r"15\s+0\s+0\s+15")
+        re.compile(r"27\s+0\s+0\s+27")
     )
     expect(page.get_by_role("button", name="Stop")).to_be_enabled()
     page.get_by_role("link", name="Pairs", exact=True).click()

@@ -56,7 +56,7 @@ def assert_an_elo_of_the_files_order_is_marked(run):
     assert [(row["elo"] and round(row["elo"]), row["elo_note"]) for row in rows] == [
         (1212, IN_FILE),
         (788, IN_FILE),
-        *[(None, BASELINE)] * 3,
+        *[(None, BASELINE)] * 6,
         (None, None),
     ]
     key = key_client(make_key("read")[1])
