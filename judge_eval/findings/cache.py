@@ -129,7 +129,8 @@ def compute_apart_if_large(run_id: UUID, part: str) -> None:
     if not Board.objects.filter(run=run_id, votes__gt=MOST_VOTES_IN_A_WORKER).exists():
         compute(run_id, part)
     elif (ended := manage("compute_findings", str(run_id), part)).code:
-        logger.error("findings of run %s, part %r: their process %s", run_id, part, ended)
+        what = "findings of run %s, part %r: their process ended with %s: %s"
+        logger.error(what, run_id, part, *ended)
 
 
 def compute(run_id: UUID, part: str) -> bool:
