@@ -310,7 +310,8 @@ def _emptied(project: Project) -> Iterator[Difference]:
         content = payload or {}
         is_vote = kind == Entry.Kind.VOTE
         sealed = comment_sha256 if is_vote else content.get("why")
-        if erased & {str(queue), voter if is_vote else content.get("by")}:
+        # A reason goes with the curator who gave it, or with the voter whom it is about.
+        if erased & {str(queue), voter, content.get("by")}:
             continue
         if content.get("labels_sha256") and not labels:
             yield Difference(f"the answers of entry {seq}", None, "", is_correctable=False)

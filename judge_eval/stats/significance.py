@@ -5,7 +5,7 @@ others, on which the person alone agrees better, and on which the judge alone do
 """
 
 from collections.abc import Sequence
-from math import comb, sqrt
+from math import comb, fsum, sqrt
 
 import numpy as np
 
@@ -73,12 +73,13 @@ def mean_of_means(values: FloatArray, group: IntArray, item: IntArray) -> Estima
     group = np.unique(group, return_inverse=True)[1]
     size, items = np.bincount(group), len(np.unique(item))
     means = np.bincount(group, values) / size
-    mean = float(means.mean())
+    # Sums that are the same in whatever order people and items come.
+    mean = fsum(means) / len(means)
     apart = (values - means[group]) / (size[group] * len(size))
     low, _ = wilson(items, items) or (0.0, 1.0)
     reach = 2 * (1 - low)
     if apart.any() and items > 1:
-        squares = float((np.bincount(item, apart) ** 2).sum())
+        squares = fsum(np.bincount(item, apart).round(12) ** 2)
         reach = float(stdtrit(items - 1, 0.975)) * sqrt(items / (items - 1) * squares)
     return Estimate(mean, max(-1.0, mean - reach), min(1.0, mean + reach), items, "items")
 
