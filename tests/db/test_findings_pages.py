@@ -278,7 +278,7 @@ STUDIES = {
     pairs_without_judges: "No judge was asked yet. Add judges: ",
     items_without_judges: "No judge was asked yet. Add judges: ",
     enough_people_without_judges: "No judge was asked yet. Add judges: ",
-    one_of_two_judged: "It is the only judge: ",
+    one_of_two_judged: "gpt and always-first gave the same verdict on every pair.",
     outputs_alone: "No votes yet",
 }
 
