@@ -344,7 +344,9 @@ def said_in(run):
     votes = Entry.objects.filter(queue=run.queue_id, kind="vote").values_list(
         "item__external_id", "voter__external_id", "choice"
     )
-    return set(verdicts), set(votes)
+    # Annotators are numbered by the reader, and each number is somebody else in another run.
+    said = {(item, who.partition(" (")[0], choice) for item, who, choice in votes}
+    return set(verdicts), said
 
 
 # --- PathScore ----------------------------------------------------------------------------------
