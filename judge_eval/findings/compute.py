@@ -93,7 +93,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         most,
         outcomes.floor,
         is_silent=np.isin(np.arange(len(judges)), [*silent]),
-        margin=history.margin or MARGIN,
+        margin=MARGIN if history.margin is None else history.margin,
         by_answer=ranked.by_answer,
         is_partly_asked=np.isin(np.arange(len(judges)), [*asked_about]),
     )

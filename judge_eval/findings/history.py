@@ -205,7 +205,9 @@ class _Reading:
                 begun = seq
             elif payload == IMPORT_ENDS:
                 self.imports.append((begun, seq))
-            self.margin = margin_in(payload) or self.margin
+            margin = margin_in(payload)
+            # It is 0 above a baseline that is always right: nobody differs by less.
+            self.margin = self.margin if margin is None else margin
             required = votes_required_in(payload).items()
             yield from (
                 VotesRequired(seq, self.rows[item], n) for item, n in required if item in self.rows

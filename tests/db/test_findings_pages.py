@@ -323,3 +323,15 @@ def test_votes_that_are_cast_here_on_imported_outputs_have_figures():
     assert compute(run).data["as_of"]["votes"] == 2
     page = text_of(user_client().get(f"/runs/{run.pk}/"))
     assert "As of 2 votes by 2 people" in page
+
+
+def test_a_baseline_that_is_always_right_leaves_no_margin_and_figures_are_computed():
+    run = make_run(pairs=30, votes_wanted=2)
+    for _ in range(2):
+        voter = make_voter(run)
+        for each in pairs_of(run):
+            make_vote(voter, each, "A")
+    seal_all(run.queue.project)
+    for _ in range(2):  # with the entry that fixes it, and after
+        assert compute(run).data["claims"]["margin"] == 0
+        seal_all(run.queue.project)

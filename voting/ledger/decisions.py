@@ -62,7 +62,7 @@ VOTES_WANTED: Final = "votes_wanted"
 IMPORT_BEGINS: Final = {"import": "begins"}
 IMPORT_ENDS: Final = {"import": "ends"}
 
-_MARGIN: Final = TypeAdapter(Annotated[float, Field(gt=0, le=0.5)])
+_MARGIN: Final = TypeAdapter(Annotated[float, Field(ge=0, le=0.5)])
 _Number: TypeAlias = Annotated[int, Field(ge=0, le=MOST_REQUIRED)]
 
 
