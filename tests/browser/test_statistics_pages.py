@@ -77,7 +77,7 @@ def test_another_epsilon_is_chosen_with_the_keyboard(product, window, study):
     page.keyboard.press("Enter")
     page.get_by_role("link", name="0.10 crowd").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("At epsilon 0.10: ")).to_be_visible()
+    expect(page.get_by_text("At epsilon 0.10: the baseline")).to_be_visible()
     chosen = page.get_by_role("navigation", name="Epsilon").locator("[aria-current]")
     expect(chosen).to_have_text("0.10 crowd")
 
@@ -105,7 +105,7 @@ def test_without_scripts_everything_is_read_and_asked(product, window, study):
     opened(page, study, "alt-test")
     page.get_by_text("All epsilons").click()
     page.get_by_role("link", name="0.15 skilled people").click()
-    expect(page.get_by_text("At epsilon 0.15: ")).to_be_visible()
+    expect(page.get_by_text("At epsilon 0.15: the baseline")).to_be_visible()
     page.get_by_role("button", name="Simulate").click()
     expect(page.get_by_text("tests were simulated")).to_be_visible()
     run_pages = page.get_by_role("navigation", name="This run")
