@@ -175,15 +175,12 @@ def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Table]:
     for judge, people in tested:
         rows.append(Row(judge, [name_cell(judge)]))
         for human, values in people.items():
-            cells = [Cell(_p(values[head]) if head in values else DASH) for head in heads]
+            words = {head: f"{p:.3f}" if p >= 0.001 else "< 0.001" for head, p in values.items()}
+            cells = [Cell(words.get(head, DASH)) for head in heads]
             rows.append(Row(human, [name_cell(human, css="inner"), *cells]))
     if rows:
         caption = "p of “no worse than this person by epsilon”, judge by judge"
         yield Table(caption, [Head(), *map(Head, heads)], rows)
-
-
-def _p(p: float) -> str:
-    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def _notes(results: Sequence[ScoreResult]) -> Iterable[tuple[str, str]]:
