@@ -198,8 +198,8 @@ def claims(
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
     silent = np.zeros_like(is_baseline) if is_silent is None else is_silent
-    floor = whole_floor(is_baseline) if floor is None else floor
-    floor = floor & ~silent & ~silent[:, None]
+    speaking = whole_floor(is_baseline, silent)
+    floor = speaking if floor is None else floor & speaking
     judges, baselines = int((~is_baseline & ~silent).sum()), int(floor.sum(axis=1).max(initial=0))
     planned, required = entered.planned, entered.required
     if not entered.n_judges:  # nothing has been opened

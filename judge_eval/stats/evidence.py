@@ -210,8 +210,7 @@ def thresholds(
     [[inf, inf, 20.0], [inf, inf, inf], [20.0, inf, inf]]
     """
     silent = np.zeros_like(is_baseline) if is_silent is None else is_silent
-    floor = whole_floor(is_baseline) if floor is None else floor
-    floor = floor & ~silent & ~silent[:, None]
+    floor = whole_floor(is_baseline, silent) if floor is None else floor
     judges = int((~is_baseline & ~silent).sum())
     over_floor = np.where(floor, judges * floor.sum(axis=1)[:, None] / SIGNIFICANCE, np.inf)
     among_judges = ~((is_baseline | silent)[:, None] | (is_baseline | silent))
@@ -222,15 +221,20 @@ def thresholds(
     return needed
 
 
-def whole_floor(is_baseline: BoolArray) -> BoolArray:
+def whole_floor(is_baseline: BoolArray, is_silent: BoolArray | None = None) -> BoolArray:
     """Return the floor of judges that are held against every baseline, shape (J, J).
+
+    Those that are silent are held against none, and nobody is held against them.
 
     Examples
     --------
     >>> whole_floor(np.array([False, True])).tolist()
     [[False, True], [False, False]]
+    >>> whole_floor(np.array([False, True]), np.array([True, False])).any()
+    np.False_
     """
-    return np.asarray(~is_baseline[:, None] & is_baseline)
+    speaks = np.ones_like(is_baseline) if is_silent is None else ~is_silent
+    return np.asarray((~is_baseline & speaks)[:, None] & is_baseline & speaks)
 
 
 def best_threshold(judges: int) -> float:
@@ -290,9 +294,9 @@ def best_judge(
     (0, None)
     """
     speaks = np.ones_like(is_baseline) if is_silent is None else ~is_silent
-    floor = whole_floor(is_baseline) if floor is None else floor
+    floor = whole_floor(is_baseline, is_silent) if floor is None else floor
     judges, baselines = np.flatnonzero(~is_baseline & speaks), is_baseline & speaks
-    is_above = (beats | ~(floor & speaks)).all(axis=1) & (floor.any(axis=1) | ~baselines.any())
+    is_above = (beats | ~floor).all(axis=1) & (floor.any(axis=1) | ~baselines.any())
     is_best = (ahead[:, judges].sum(axis=1) == len(judges) - 1) & is_above
     return next((n for n in judges.tolist() if is_best[n] and len(judges) > 1), None)
 
