@@ -181,6 +181,11 @@ def open_items(reader: Reader, *projects: UUID) -> QuerySet[Item]:
     return left_to(voters) if voters else Item.objects.none()
 
 
+def open_items_with_votes(reader: Reader, *projects: UUID) -> QuerySet[Item]:
+    """Return those of `open_items` on which what moves with every vote would tell the next one."""
+    return open_items(reader, *projects).filter(votes__gt=0)
+
+
 def has_pairs_left(voters: Collection[Voter], run: Run) -> bool:
     left = left_to(voters).filter(released_by_me(*voters), queue=run.queue_id)
     return bool(voters) and left.exists()

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from humanjudge.http import Problem
-from judge_eval.access import Reader, hidden_from, is_voting, open_items
+from judge_eval.access import Reader, hidden_from, is_voting, open_items_with_votes
 from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.filters import DECIDED, WHOLE, Slice
 from judge_eval.models import Findings, Run
@@ -62,7 +62,7 @@ def findings_for(reader: Reader, run: Run, part: str | None) -> Request:
 
 def keep_few_of_project_from(reader: Reader, project: Project) -> None:
     """Refuse figures over all votes of a project in the same way: they move with every vote."""
-    if open_items(reader, project.pk).filter(votes__gt=0).exists():
+    if open_items_with_votes(reader, project.pk).exists():
         raise VotesFirst(403, LIVE_WORDS.format(noun="item"))
     voted = Item.objects.filter(queue__project=project, votes__gt=0).order_by()
     _refuse(reader, project, voted.values_list("pk", flat=True), "item")
@@ -70,8 +70,8 @@ def keep_few_of_project_from(reader: Reader, project: Project) -> None:
 
 def keep_live_from(reader: Reader, run: Run) -> None:
     """Refuse what tells single votes of a run to a reader who has such items to vote on."""
-    voted = open_items(reader, run.queue.project_id).filter(queue=run.queue_id, votes__gt=0)
-    if voted.exists():
+    voted = open_items_with_votes(reader, run.queue.project_id)
+    if voted.filter(queue=run.queue_id).exists():
         raise VotesFirst(403, LIVE_WORDS.format(noun=run.queue.noun))
 
 

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context
 from humanjudge.lib.text import number_of
-from judge_eval.access import open_items
+from judge_eval.access import open_items_with_votes
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.pictures import pictures_of
 from judge_eval.models import Findings, Run
@@ -187,7 +187,7 @@ def in_short(user: User, projects: Sequence[Project]) -> list[ProjectInShort]:
     over = Run.State.COMPLETE
     headlines = {run: says for run, state, best, says in rows if state == over or best is not None}
     qualities = defaultdict[UUID, list[Quality]](list)
-    voting = open_items(user, *(project.pk for project in projects)).filter(votes__gt=0)
+    voting = open_items_with_votes(user, *(project.pk for project in projects))
     shown = Quality.objects.filter(project__in=projects).exclude(OF_TUNED)
     shown = shown.exclude(project__in=voting.values("queue__project"))
     for each in shown.order_by("series"):

@@ -21,7 +21,7 @@ from humanjudge.lib.tables import DASH, Cell, percent, percent_span
 from humanjudge.lib.text import duration, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from humanjudge.listing import Column, Listing
-from judge_eval.access import open_items
+from judge_eval.access import open_items_with_votes
 from judge_eval.findings.few import keep_few_of_project_from
 from judge_eval.stats.estimate import wilson
 from judge_eval.web import find_run
@@ -77,8 +77,7 @@ def projects(request: HttpRequest) -> HttpResponse:
     require_login(request)
     tuned = Queue.objects.filter(project=OuterRef("pk"), is_tuning=True)
     visible = projects_where(request.user, "see")
-    # A pass rate moves with every vote: it would tell the next one on an item.
-    voting = open_items(request, *visible.values_list("pk", flat=True)).filter(votes__gt=0)
+    voting = open_items_with_votes(request, *visible.values_list("pk", flat=True))
     voting = voting.filter(queue__project=OuterRef("pk"))
     visible = visible.annotate(is_withheld=Exists(tuned) | Exists(voting))
     visible = visible.prefetch_related("qualities")
