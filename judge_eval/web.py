@@ -164,7 +164,6 @@ def run_header(context: Context) -> RunHeader:
 
 
 def _tabs(run: Run, allowed: Mapping[str, bool]) -> list[Tab]:
-    """Return the pages of a run that somebody may open, each the answer to one question."""
     reads = allowed["see"] or run.is_shared
     pages = (
         ("board", "Board", "run", True),

@@ -494,7 +494,6 @@ class _Reading:
                 self._settle("vote", row, name, pair, before)
 
     def _check_group(self, row: Row, voter: str, stored: str) -> None:
-        """Keep the group of a voter; raises Misfit where it is in another one."""
         if not row.voter_group:
             return
         first = stored or self._scratch.put_into_group(voter, row.voter_group)

@@ -454,7 +454,6 @@ def _lacking(number: int, noun: str) -> str:
 
 
 def _open_pairs(queue: Queue) -> bool:
-    """Open the pairs that wait for nothing; say whether others wait."""
     close_undrawn(queue)
     closed = queue.items.filter(opened_at__isnull=True, unusable="")
     unjudged = Verdict.objects.filter(item=OuterRef("pk"), state=Verdict.State.WAITING)

@@ -343,7 +343,6 @@ class Question:
         self._categories.append(category)
 
     def _main(self, row: Row) -> Label | None:
-        """Return the answer to what is asked; None where a row has those to other tasks alone."""
         if self._criteria and MAIN not in row.labels:
             return combined(self._criteria, self._grades(row))
         if self._task is None and MAIN not in row.labels:

@@ -429,7 +429,6 @@ def _change(
 
 
 def _parameters(text: object) -> dict[str, str]:
-    """Return parameters in words, the usual ones for a plain text, which may have been imported."""
     try:
         return parameters_in_words(parameters_in({KEY: json.loads(str(text))}))
     except ValueError:

@@ -84,7 +84,6 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _demo_invite() -> str:
-    """Return the link by which anybody may vote on the demo, while it still lets people in."""
     invites = Invite.objects.filter(
         label=FIRST_START,
         queue__is_simulated=False,
