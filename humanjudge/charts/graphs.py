@@ -1,7 +1,7 @@
 """Charts of judges as coordinates: figures with their intervals, and lines named at their ends.
 
-A template draws them in the page's own colours: a live page cannot wait for a renderer. It draws
-intervals twice, for wide and for narrow pages, so that letters do not shrink with the page.
+A template draws them in the page's own colours: a live page cannot wait for a renderer. Intervals
+are laid out here for a file of one width; `humanjudge.charts.plot` does it for a page of any.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -30,9 +30,9 @@ _LETTER, _SMALL = 7.6, 6.8
 # --- figures with intervals -----------------------------------------------------------------------
 
 WIDE: Final = 960
-NARROW: Final = 340
 # More rows than these stand closer to each other.
 MOST_AIRY: Final = 6
+_AIRY_STEP, _CLOSE_STEP = 36, 21
 _ROWS_TOP: Final = 8
 _LONGEST_NAME: Final = 30
 # Between a line and its value, a swatch and its words, two words.
@@ -93,7 +93,6 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True)
 class IntervalGraph:
-    css: str
     words: str
     width: int
     height: int
@@ -112,24 +111,17 @@ def interval_graph(
     *,
     title: str,
     axis: Axis = SHARE,
-    is_narrow: bool = False,
 ) -> IntervalGraph | None:
-    """Lay out rows in the order given; None without any.
-
-    A narrow picture has names and values above the lines, a wide one has them beside.
-    """
+    """Lay out rows in the order given, names and values beside the lines; None without any."""
     if not rows:
         return None
     names = [shortened(name, _LONGEST_NAME) for name in unprefixed([row.name for row in rows])]
     values = [", ".join(filter(None, [axis.write(row.value), row.note])) for row in rows]
     low, high = axis.ends(ends_of(rows, levels))
-    width, left, right = NARROW, 6.0, NARROW - 6.0
-    if not is_narrow:
-        # Room for the names, and for a value behind the longest line.
-        width, left = WIDE, min(round(_LETTER * max(map(width_of, names)) + 24), 260)
-        right = WIDE - round(_LETTER * max(map(width_of, values)) + 24)
-    close, airy = (38, 44) if is_narrow else (21, 36)
-    step = airy if len(rows) <= MOST_AIRY else close
+    # Room for the names, and for a value behind the longest line.
+    left = min(round(_LETTER * max(map(width_of, names)) + 24), 260)
+    right = WIDE - round(_LETTER * max(map(width_of, values)) + 24)
+    step = _AIRY_STEP if len(rows) <= MOST_AIRY else _CLOSE_STEP
 
     def x(value: float) -> float:
         share = (value - low) / (high - low) if high > low else 0.5
@@ -140,30 +132,22 @@ def interval_graph(
 
     drawn = []
     for place, row in enumerate(rows):
-        y = _ROWS_TOP + step * place + (step - 10 if is_narrow else step / 2)
+        y = _ROWS_TOP + step * place + step / 2
         thick, thin = ends(row.interval), ends(row.always)
         dot = None if row.value is None else x(row.value)
-        if is_narrow:
-            label = Label(names[place], left, y - 16)
-            value = Label(values[place], right, y - 16, "end")
-        else:
-            last = max([left if dot is None else dot + 8, *(thick or ()), *(thin or ())])
-            label = Label(names[place], left - 18, y, "end")
-            value = Label(values[place], last + _GAP, y)
+        last = max([left if dot is None else dot + 8, *(thick or ()), *(thin or ())])
+        label = Label(names[place], left - 18, y, "end")
+        value = Label(values[place], last + _GAP, y)
         name = clean(row.name)
         drawn.append(DrawnRow(name, row.beats_floor, y, dot, thick, thin, label, value))
     bottom = _ROWS_TOP + step * len(rows)
     marks = ticks(low, high) if high > low else [low]
     labels = [Label(axis.write(mark), x(mark), bottom + 16, "middle") for mark in marks]
-    if is_narrow:
-        labels[0] = labels[0]._replace(anchor="start")
-        labels[-1] = labels[-1]._replace(anchor="end")
-    bands = _bands(levels, axis, x, width, bottom + 16 + _LINE)
+    bands = _bands(levels, axis, x, bottom + 16 + _LINE)
     in_words = ", ".join(f"{row.name} {row.value.text}" for row in drawn)
     return IntervalGraph(
-        css="narrow" if is_narrow else "wide",
         words="; ".join([f"{title}, best first: {in_words}", *(band.label.text for band in bands)]),
-        width=width,
+        width=WIDE,
         height=round(max([bottom + 16, *(band.label.y for band in bands)]) + 12),
         left=left,
         right=right,
@@ -183,14 +167,14 @@ def ends_of(rows: Sequence[IntervalRow], levels: Sequence[Level] = ()) -> Iterat
 
 
 def _bands(
-    levels: Sequence[Level], axis: Axis, x: Callable[[float], float], width: int, y: float
+    levels: Sequence[Level], axis: Axis, x: Callable[[float], float], y: float
 ) -> list[Band]:
     """Put the words of each level below it; under each other where they would touch."""
     bands, taken = list[Band](), 0.0
     for of in sorted(levels, key=lambda level: level.value):
         words = f"{shortened(of.words, 40)} {axis.write(of.value)}"
         room = _SMALL * width_of(words) + _SWATCH
-        start = round(min(max(x(of.value) - room / 2, 2), max(width - room, 2)))
+        start = round(min(max(x(of.value) - room / 2, 2), max(WIDE - room, 2)))
         y += _LINE if start < taken else 0
         taken = start + room + _GAP
         low, high = of.interval or (of.value, of.value)

@@ -5,7 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypedDict
 
-from humanjudge.charts.graphs import IntervalGraph, LineGraph, rating_graph
+from humanjudge.charts.graphs import LineGraph, rating_graph
+from humanjudge.charts.plot import Plot
 from humanjudge.lib.tables import (
     DASH,
     Cell,
@@ -24,7 +25,7 @@ from judge_eval import selectors
 from judge_eval.findings.columns import COLUMNS, FURTHER, MAIN, PENDING, elo_cell, share_cell
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
-from judge_eval.findings.pictures import pictures_of
+from judge_eval.findings.pictures import plot_of
 from judge_eval.findings.ranking import BoardLine
 from judge_eval.findings.tables import (
     Figures,
@@ -122,7 +123,7 @@ def _figures(line: BoardLine, figures: RunFindings | None) -> Figures:
 class Comparisons(TypedDict, total=False):
     """Judges set against each other and against people, for the template; some runs lack some."""
 
-    pictures: list[IntervalGraph]
+    plot: Plot | None
     groups: Table | None
     evidence: Table
     same_verdict: Table
@@ -135,7 +136,7 @@ def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[BoardLine])
     """Return the pictures and tables of the judges of a page, in the order of its lines."""
     ids = [line.id for line in page_lines if line.findings]
     return {
-        "pictures": pictures_of(figures, ids),
+        "plot": plot_of(figures, ids),
         "groups": group_table(figures),
         **_matrices(run, figures, ids),
         **_confusion(figures, ids),

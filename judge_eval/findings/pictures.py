@@ -1,10 +1,10 @@
 """The charts of a run, laid out from its findings for pages, files and reports."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from django.template.loader import render_to_string
-from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from humanjudge.charts.graphs import (
@@ -17,6 +17,7 @@ from humanjudge.charts.graphs import (
     line_graph,
 )
 from humanjudge.charts.labels import RATING, SHARE, Axis
+from humanjudge.charts.plot import Plot, lay_out_plot
 from judge_eval.findings.model import AltTest, RunFindings
 from judge_eval.stats.estimate import Interval
 
@@ -30,10 +31,24 @@ MODEL_RATES: Final = "pass_rates"
 INERT: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
-def picture_of(
-    figures: RunFindings, *, is_narrow: bool = False, only: Collection[str] | None = None
-) -> IntervalGraph | None:
-    """Lay out the overall agreement of judges, of all or of those shown, by their identifiers."""
+@dataclass(frozen=True)
+class IntervalChart:
+    """Figures with their intervals, which a page draws in its own way and a file in another."""
+
+    title: str
+    rows: Sequence[IntervalRow]
+    levels: Sequence[Level]
+    axis: Axis = SHARE
+
+    def for_page(self) -> Plot | None:
+        return lay_out_plot(self.rows, self.levels, title=self.title, axis=self.axis)
+
+    def for_file(self) -> IntervalGraph | None:
+        return interval_graph(self.rows, self.levels, title=self.title, axis=self.axis)
+
+
+def agreement_chart(figures: RunFindings, only: Collection[str] | None = None) -> IntervalChart:
+    """Return the overall agreement of judges, of all or of those shown, by their identifiers."""
     ranked = [judge for judge in figures.best_first() if judge.overall.value is not None]
     judges = [
         IntervalRow(
@@ -55,14 +70,12 @@ def picture_of(
     if floor:
         of = floor.overall
         levels.append(Level(f"floor: {floor.name}", of.value or 0.0, _both(of.low, of.high)))
-    title = "Overall agreement with people"
-    return interval_graph(judges, levels, title=title, is_narrow=is_narrow)
+    return IntervalChart("Overall agreement with people", judges, levels)
 
 
-def pictures_of(figures: RunFindings, only: Collection[str] | None = None) -> list[IntervalGraph]:
-    """Return the same for wide pages and for narrow ones; none where no judge has a figure."""
-    both = (picture_of(figures, is_narrow=is_narrow, only=only) for is_narrow in (False, True))
-    return [graph for graph in both if graph]
+def plot_of(figures: RunFindings, only: Collection[str] | None = None) -> Plot | None:
+    """Lay out the same for a page; None where no judge has a figure."""
+    return agreement_chart(figures, only).for_page()
 
 
 def chart_names(figures: RunFindings) -> set[str]:
@@ -71,14 +84,11 @@ def chart_names(figures: RunFindings) -> set[str]:
     return {name for name in names if graph_of(figures, name)}
 
 
-def graph_of(figures: RunFindings, name: str, *, is_narrow: bool = False) -> Graph | None:
-    """Lay out a chart; None where there is none of that name, or nothing to draw."""
-    if name == PICTURE:
-        return picture_of(figures, is_narrow=is_narrow)
-    if name == MODEL_RATINGS:
-        return _model_ratings(figures, is_narrow=is_narrow)
-    if name == MODEL_RATES:
-        return _pass_rates(figures, is_narrow=is_narrow)
+def graph_of(figures: RunFindings, name: str) -> Graph | None:
+    """Lay out a chart for a file; None where there is none of that name, or nothing to draw."""
+    if name in (PICTURE, MODEL_RATINGS, MODEL_RATES):
+        chart = _interval_chart(figures, name)
+        return chart.for_file() if chart else None
     test = next((figures.alt_tests[t] for t, n in figures.rate_charts.items() if n == name), None)
     return _winning_rates(test) if test else None
 
@@ -90,10 +100,19 @@ def draw(graph: Graph, *, is_file: bool = False) -> SafeString:
 
 
 def on_page(figures: RunFindings, name: str) -> SafeString:
-    """Draw a chart for wide pages and for narrow ones, where these differ."""
-    graphs = [graph_of(figures, name), graph_of(figures, name, is_narrow=True)]
-    drawings = dict.fromkeys((draw(graph),) for graph in graphs if graph)
-    return format_html_join("", "{}", drawings)
+    """Draw a chart for a page of any width; nothing where there is none."""
+    if name in (PICTURE, MODEL_RATINGS, MODEL_RATES):
+        chart = _interval_chart(figures, name)
+        plot = chart and chart.for_page()
+        return render_to_string("judge_eval/_plot.html", {"plot": plot}) if plot else SafeString()
+    graph = graph_of(figures, name)
+    return draw(graph) if graph else SafeString()
+
+
+def _interval_chart(figures: RunFindings, name: str) -> IntervalChart | None:
+    if name == PICTURE:
+        return agreement_chart(figures)
+    return _model_ratings(figures) if name == MODEL_RATINGS else _pass_rates(figures)
 
 
 def _winning_rates(test: AltTest) -> LineGraph | None:
@@ -109,28 +128,28 @@ def _winning_rates(test: AltTest) -> LineGraph | None:
     return line_graph(curves, title=title, x=Axis("epsilon"), y=SHARE, rule=passes)
 
 
-def _model_ratings(figures: RunFindings, *, is_narrow: bool) -> IntervalGraph | None:
+def _model_ratings(figures: RunFindings) -> IntervalChart | None:
     if figures.models is None:
         return None
     named = zip(figures.models.names, figures.models.boards[0].ratings, strict=True)
     rows = [IntervalRow(name, of.value, _both(of.low, of.high)) for name, of in named]
-    return _models(rows, "Rating of the models by people", RATING, is_narrow=is_narrow)
+    start = [Level("start", 1000, style="start")]
+    return _models("Rating of the models by people", rows, start, RATING)
 
 
-def _pass_rates(figures: RunFindings, *, is_narrow: bool) -> IntervalGraph | None:
+def _pass_rates(figures: RunFindings) -> IntervalChart | None:
     named = [(of.name or "not named", of.people) for of in figures.pass_rates or ()]
     rows = [IntervalRow(name, of.value, _both(of.low, of.high)) for name, of in named]
-    return _models(rows, "Pass rate of each model by people", SHARE, is_narrow=is_narrow)
+    return _models("Pass rate of each model by people", rows, (), SHARE)
 
 
 def _models(
-    rows: Sequence[IntervalRow], title: str, axis: Axis, *, is_narrow: bool
-) -> IntervalGraph | None:
+    title: str, rows: Sequence[IntervalRow], levels: Sequence[Level], axis: Axis
+) -> IntervalChart | None:
     if all(row.value is None for row in rows):
         return None
     best = sorted(rows, key=lambda row: (row.value is None, -(row.value or 0)))
-    start = [Level("start", 1000)] if axis is RATING else []
-    return interval_graph(best, start, title=title, axis=axis, is_narrow=is_narrow)
+    return IntervalChart(title, best, levels, axis)
 
 
 def _both(low: float | None, high: float | None) -> Interval | None:

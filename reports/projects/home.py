@@ -21,7 +21,7 @@ from humanjudge.http import Context
 from humanjudge.lib.text import number_of
 from judge_eval.access import open_items_with_votes
 from judge_eval.findings.cache import request_findings
-from judge_eval.findings.pictures import pictures_of
+from judge_eval.findings.pictures import plot_of
 from judge_eval.models import Findings, Run
 from judge_eval.runs.demo import FIRST_START, FIRST_STUDY
 from judge_eval.selectors import silent_models
@@ -100,7 +100,7 @@ def _study(run: Run) -> Context:
     figures = request_findings(run, "").findings
     if figures is None or not figures.as_of.votes:
         return {}
-    return {"words": figures.words, "pictures": pictures_of(figures)}
+    return {"words": figures.words, "plot": plot_of(figures)}
 
 
 @require_safe

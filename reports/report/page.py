@@ -13,7 +13,7 @@ from judge_eval.findings.columns import MAIN, Value, elo_cell
 from judge_eval.findings.corrected_table import corrected_rates
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, on_page, pictures_of
+from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, on_page, plot_of
 from judge_eval.findings.ranking import elo_of
 from judge_eval.findings.tables import (
     BASELINE,
@@ -174,7 +174,7 @@ def _run(of: RunResults, charts: list[Chart]) -> Context:
     ]
     return {
         "run": of,
-        "pictures": pictures_of(findings),
+        "plot": plot_of(findings),
         "picture": drawn.get(PICTURE),
         "table": _judges(of) if findings.as_of.votes else None,
         "groups": group_table(findings),
