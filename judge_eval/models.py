@@ -122,6 +122,8 @@ class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     queue = models.OneToOneField(Queue, models.PROTECT, related_name="run")
     name = models.CharField(max_length=200)
+    # What is asked, in one line for readers.
+    question = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     # Why it stopped or failed, in a sentence.
     note = models.TextField(blank=True)
@@ -205,6 +207,8 @@ class Judge(models.Model):
     # Place in the run's order of judges, in which ELO games are played; it never changes.
     position = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=200)
+    # What it is, in one line for readers.
+    description = models.CharField(max_length=200, blank=True)
     # `baseline`, `imported`, or the name of a Provider.
     provider = models.CharField(max_length=50)
     # The model as it is asked for, and as it called itself in its first reply.

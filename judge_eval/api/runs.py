@@ -83,6 +83,7 @@ class Joined(State):
 
 
 class Listed(State, Counts):
+    question: str
     project: str = Field(alias="queue.project.name")
     project_id: UUID = Field(alias="queue.project_id")
     created_at: datetime
@@ -93,6 +94,7 @@ class Listed(State, Counts):
 class JudgeOut(Schema):
     id: UUID
     name: str
+    description: str
     baseline: bool = Field(alias="is_baseline")
     provider: str
     model: str

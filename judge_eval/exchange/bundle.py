@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from humanjudge.lib.strict_json import JsonObject, NotJson, loads
+from humanjudge.lib.validation import Caption
 from judge_eval.config.run_config import Epsilon
 from voting.choices import ONE, PASS_FLAG
 from voting.kinds import KINDS, LONGEST_CHOICE, Options
@@ -101,6 +102,7 @@ class RunPart(_Record):
     id: UUID
     queue: UUID
     name: Name
+    question: Caption = ""
     state: Literal["draft", "generating", "judging", "voting", "complete", "stopped", "failed"]
     note: str
     rubric: RubricRef
@@ -152,6 +154,7 @@ class JudgePart(_Record):
     run: UUID
     position: Small
     name: Name
+    description: Caption = ""
     provider: Annotated[str, Field(max_length=50)]
     model: Name
     reported_model: Name

@@ -123,6 +123,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         JudgeFindings(
             id=str(judge.pk),
             name=judge.name,
+            description=judge.description,
             is_baseline=judge.is_baseline,
             overall=overall[place],
             always_low=always[place, 0],

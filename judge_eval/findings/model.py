@@ -86,6 +86,8 @@ class Unordered(Figures):
 class JudgeFindings(Figures):
     id: str
     name: str
+    # What it is, in one line for readers.
+    description: str = ""
     is_baseline: bool
     overall: Share
     # The always-valid interval; None where agreement has changed so much on
