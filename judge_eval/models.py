@@ -577,6 +577,8 @@ class JudgeRating(models.Model):
     # Comparisons on which it was called, and on which it gave a verdict: its coverage.
     requested = models.PositiveIntegerField(default=0)
     answered = models.PositiveIntegerField(default=0)
+    # By what stands of the decisions on it: then it is in no figure.
+    is_left_out = models.BooleanField(default=False)
 
     @property
     def total(self) -> int:

@@ -325,10 +325,14 @@ class EntryPart(_Sealed):
 
     @property
     def is_settling(self) -> bool:
-        """Whether it decides whether votes of a run count."""
-        return (
-            self.kind == "decision" and self.run is not None and bool(self.comparison or self.voter)
-        )
+        """Whether it decides whether votes of a run count, or a judge of it does."""
+        subject = self.comparison or self.voter or self.is_on_judge
+        return self.kind == "decision" and self.run is not None and bool(subject)
+
+    @property
+    def is_on_judge(self) -> bool:
+        is_on_others = self.comparison or self.voter
+        return not is_on_others and isinstance(self.payload, dict) and "judge" in self.payload
 
 
 class End(_Record):

@@ -391,6 +391,8 @@ class RunFindings(RankedJudges, extra="allow"):
     carrier: Annotated[UUID | None, Field(exclude=True)] = None
     more: list[str]
     notes: list[str] = []
+    # Judges that somebody left out: they are in no other figure.
+    left_out: list[str] = []
     claims: Claims
     mcnemar: McNemar
     same_verdict: Matrix

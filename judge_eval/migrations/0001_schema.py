@@ -397,6 +397,7 @@ class Migration(migrations.Migration):
                 ("disagree", models.PositiveIntegerField(default=0)),
                 ("requested", models.PositiveIntegerField(default=0)),
                 ("answered", models.PositiveIntegerField(default=0)),
+                ("is_left_out", models.BooleanField(default=False)),
             ],
         ),
         migrations.CreateModel(
