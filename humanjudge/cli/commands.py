@@ -205,7 +205,7 @@ for change in CHANGES:
 def leave_out(run: str, judge: str | None, why: str | None, take_back: bool) -> Printed:
     """Leave a judge out of all figures of a run, or print those that are left out.
 
-    JUDGE is its name or identifier. Of each that is left out, between tabs: judge, by whom, why.
+    JUDGE is its name or identifier. Of each that is left out: judge, by whom, why.
     """
     client, path = connect(), run_path(run, "left-out")
     if judge is None:
@@ -216,7 +216,8 @@ def leave_out(run: str, judge: str | None, why: str | None, take_back: bool) -> 
         reply = client.post(path, {"judge": judge, "why": why})
     else:
         raise Failed(Code.USAGE, "--why: say why the judge is left out")
-    return reply, [lines.line(each["name"], each["by"], each["why"]) for each in reply["judges"]]
+    left_out = reply["judges"]
+    return reply, [lines.line("left-out", it["name"], it["by"], it["why"]) for it in left_out]
 
 
 @command("judge-eval-vote")
