@@ -122,6 +122,8 @@ class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     queue = models.OneToOneField(Queue, models.PROTECT, related_name="run")
     name = models.CharField(max_length=200)
+    # What is asked, in one line for readers.
+    question = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     # Why it stopped or failed, in a sentence.
     note = models.TextField(blank=True)
@@ -205,6 +207,8 @@ class Judge(models.Model):
     # Place in the run's order of judges, in which ELO games are played; it never changes.
     position = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=200)
+    # What it is, in one line for readers.
+    description = models.CharField(max_length=200, blank=True)
     # `baseline`, `imported`, or the name of a Provider.
     provider = models.CharField(max_length=50)
     # The model as it is asked for, and as it called itself in its first reply.
@@ -573,6 +577,8 @@ class JudgeRating(models.Model):
     # Comparisons on which it was called, and on which it gave a verdict: its coverage.
     requested = models.PositiveIntegerField(default=0)
     answered = models.PositiveIntegerField(default=0)
+    # By what stands of the decisions on it: then it is in no figure.
+    is_left_out = models.BooleanField(default=False)
 
     @property
     def total(self) -> int:

@@ -46,6 +46,11 @@ COVERED: Final[Mapping[str, tuple[str, ...]]] = {
         *("score_a", "score_b", "error", "labels", "latency_ms"),
     ),
 }
+# Covered where there is something: rows of before these fields are hashed as they were.
+COVERED_IF_SET: Final[Mapping[str, tuple[str, ...]]] = {
+    "Run": ("question",),
+    "Judge": ("is_tuned", "description"),
+}
 # Covered too, by the hash of texts that public bundles leave out.
 PRIVATE: Final[Mapping[str, tuple[str, ...]]] = {
     "Inference": ("output", "metadata"),
@@ -98,6 +103,11 @@ def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonO
     fields = ((name, getattr(row, name)) for name in names[type(row).__name__])
     # An import makes very many hashes, and most values are plain already.
     return {name: it if type(it) in _PLAIN else plain(it) for name, it in fields}
+
+
+def _with_optional(row: Model) -> JsonObject:
+    names = COVERED_IF_SET[type(row).__name__]
+    return _fields(row) | {name: it for name in names if (it := getattr(row, name))}
 
 
 def _item_form(item: Item) -> JsonObject:
@@ -182,7 +192,7 @@ def last_objects(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, str]]:
-    form = _fields(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
+    form = _with_optional(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
     of_run = {"type": "run", "id": str(run.pk), "sha256": _hashed(run.salt, form)}
     if run.config is None and "config" in last.get(str(run.pk), ()):
         # A bundle brought the run; its config stayed where it came from.
@@ -191,9 +201,7 @@ def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, st
         config = config_hash(run)
     yield of_run | {"config": config, "project": _hashed(run.salt, run.queue.project.name)}
     for judge in run.judges.order_by("position"):
-        # Judges of before were never tuned, and are hashed as they were.
-        tuned = {"is_tuned": True} if judge.is_tuned else {}
-        sha256 = _hashed(run.salt, _fields(judge) | tuned)
+        sha256 = _hashed(run.salt, _with_optional(judge))
         yield {"type": "judge", "id": str(judge.pk), "sha256": sha256}
 
 

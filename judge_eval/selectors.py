@@ -130,18 +130,23 @@ class BoardView(NamedTuple):
         return self.total - self.preparing
 
 
+def counts_as_judge(judge: str = "") -> Q:
+    """Say of judges, or of rows that have one by this name, that nobody left them out."""
+    return ~Q(**{f"{judge}rating__is_left_out": True})
+
+
 def stands_on_board(run: Run, judge: str = "") -> Q:
     """Say of judges, or of rows that have one by this name, that a run's board has them.
 
     Of those tuned here it has, once the tuning has ended, whoever judged the half held out.
     """
-    untuned = Q(**{f"{judge}is_tuned": False})
+    untuned, counts = Q(**{f"{judge}is_tuned": False}), counts_as_judge(judge)
     if run.queue.held_out_from is None:
-        return Q()
+        return counts
     if run.queue.is_tuning:
-        return untuned
+        return untuned & counts
     judged = Verdict.objects.filter(judge=OuterRef(f"{judge}pk"), item__is_held_out=True)
-    return untuned | Q(Exists(judged.exclude(state=Verdict.State.WAITING)))
+    return counts & (untuned | Q(Exists(judged.exclude(state=Verdict.State.WAITING))))
 
 
 def board(
@@ -198,7 +203,8 @@ def rating_series(run: Run, votes: int) -> list[tuple[int, list[float]]]:
 
 
 def verdicts_on(item: Item) -> list[Verdict]:
-    verdicts = Verdict.objects.filter(item=item).select_related("judge__rating")
+    verdicts = Verdict.objects.filter(counts_as_judge("judge__"), item=item)
+    verdicts = verdicts.select_related("judge__rating")
     return list(verdicts.order_by("judge__position"))
 
 
@@ -222,6 +228,9 @@ class ModelCalls(TypedDict):
     unpriced: int
     mean_ms: float | None
     last_failed: int | None
+    # Of judges that are left out; and of those that failed, not made.
+    left_out: int
+    held: int
 
 
 class Alarm(NamedTuple):
@@ -232,6 +241,7 @@ class Alarm(NamedTuple):
     provider: str
     model: str
     failed: int
+    held: int
     consequence: str
     reason: str
 
@@ -253,6 +263,8 @@ def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[ModelCalls
             unpriced=Count("pk", filter=Q(state=Call.State.DONE, cost_nano=None, reused=None)),
             mean_ms=Avg("latency_ms"),
             last_failed=Max("pk", filter=Q(state=Call.State.FAILED)),
+            held=Count("pk", filter=Q(state=Call.State.FAILED, attempts=0)),
+            left_out=Count("pk", filter=Q(verdict__judge__rating__is_left_out=True)),
         )
     )
     in_order = rows.order_by("purpose", "provider", "model")
@@ -277,12 +289,18 @@ def alarms(calls: Iterable[ModelCalls]) -> list[Alarm]:
         row
         for row in calls
         if row["failed"] and not row["done"] and (row["failed"] >= 3 or not row["waiting"])
+        if row["left_out"] < row["total"]
     ]
     last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
     reasons = dict(last.values_list("pk", "error"))  # as a rule it is the reason of all
     return [
         Alarm(
-            *(row["run"], row["things"], row["provider"], row["model"], row["failed"]),
+            run=row["run"],
+            things=row["things"],
+            provider=row["provider"],
+            model=row["model"],
+            failed=row["failed"] - row["held"],
+            held=row["held"],
             consequence=CONSEQUENCES[Call.Purpose(row["purpose"])],
             reason=reasons[row["last_failed"] or 0],
         )

@@ -204,6 +204,15 @@ def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
     return added
 
 
+def add_captions(run: Run, question: str, descriptions: Mapping[str, str]) -> None:
+    """Say in one line what a run asks and what its judges are, where nothing is said yet."""
+    if question and not run.question:
+        run.question = question
+        run.save(update_fields=["question"])
+    for name, description in descriptions.items():
+        run.judges.filter(name=name, description="").update(description=description)
+
+
 def baseline(run: Run, name: str, orders: str = "", label: str = "") -> Judge:
     """Return a baseline of a run, that answers in the run's orders or in some of its own.
 
@@ -280,6 +289,12 @@ def imported_fingerprint(name: str, source: str) -> str:
 
 def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
     """Return a judge of a config, as yet without a place."""
+    judge = _competitor(run, config, spec)
+    judge.description = spec.description
+    return judge
+
+
+def _competitor(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
     if spec.is_baseline:
         is_usual = config.verdict_orders in (config.ways or [config.verdict_orders])
         return baseline(run, spec.id, "" if is_usual else config.ways[0])

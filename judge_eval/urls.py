@@ -50,6 +50,8 @@ of_a_run = [
         name="suggest-wording",
     ),
     path("anchors", runs.change_anchors, name="change-anchors"),
+    path("leave-out", runs.leave_out, name="leave-out-judge"),
+    path("judges/<uuid:judge_id>/include", runs.include, name="include-judge"),
     path("duplicate", runs.act, {"action": lifecycle.duplicate}, name="duplicate-run"),
     path("archive", runs.act, {"action": lifecycle.archive}, name="archive-run"),
     path("unarchive", runs.act, {"action": lifecycle.unarchive}, name="unarchive-run"),

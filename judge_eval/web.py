@@ -23,7 +23,7 @@ from judge_eval.access import refusal
 from judge_eval.findings.few import VotesFirst
 from judge_eval.models import Findings, Judge, Run
 from judge_eval.runs import lifecycle
-from judge_eval.selectors import silent_models
+from judge_eval.selectors import counts_as_judge, silent_models
 from voting.access import Action, require
 from voting.selectors import queue_counts
 
@@ -189,7 +189,7 @@ def run_folds(context: Context) -> list[Tab]:
 
 
 def _about(run: Run) -> str:
-    counts = run.judges.aggregate(
+    counts = run.judges.filter(counts_as_judge()).aggregate(
         every=Count("pk"),
         baselines=Count("pk", filter=Q(provider=Judge.BASELINE)),
         examples=Count("pk", filter=Q(provider=Judge.IMPORTED, model=Judge.EXAMPLE)),

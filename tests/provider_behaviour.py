@@ -169,6 +169,7 @@ MODES: dict[str, Callable[[Request, Conduct, Make], Answer]] = {
     "usage_missing": _without_usage,
     "no_structured": _refusing("response_format", "'response_format' is not supported here."),
     "insufficient_quota": lambda *_: error(429, "You exceeded your quota.", "insufficient_quota"),
+    "unknown_model": lambda *_: error(404, "There is no such model.", "model_not_found"),
     "error_200": lambda *_: reply({"error": {"code": 502, "message": "Upstream failed."}}),
     "echo_key": _echoing,
     "too_few_vectors": _vectors(list.pop),

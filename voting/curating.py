@@ -97,20 +97,49 @@ def exclude_voter(
         return _write(decision, curator, "exclude")
 
 
+def decisions_on_judges(queue: Queue) -> QuerySet[Entry]:
+    """All decisions on judges of a queue, in the same order."""
+    about = {"queue": queue, "project": queue.project_id, "payload__has_key": "judge"}
+    return _DECISIONS.filter(item=None, voter=None, **about)
+
+
+def exclude_judge(judge: UUID, queue: Queue, curator: Voter, why: str = "") -> Entry:
+    """Leave a judge of a queue out of every figure; raise AlreadyDecided where it is left out."""
+    with transaction.atomic():
+        Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
+        latest = decisions_on_judges(queue).filter(payload__judge=str(judge)).first()
+        decision = _decision(curator, why, None, queue=queue)
+        if latest is not None:
+            if latest.payload and latest.payload["action"] == "exclude":
+                raise AlreadyDecided(latest)
+            _behind(decision, latest)
+        return _write(decision, curator, "exclude", judge=str(judge))
+
+
+def include_judge(judge: UUID, queue: Queue, curator: Voter, why: str = "") -> Entry:
+    """Let a judge count again that is left out; raise CannotDecide where it is not."""
+    latest = decisions_on_judges(queue).filter(payload__judge=str(judge)).first()
+    if latest is None or not latest.payload or latest.payload["action"] == "reverse":
+        raise CannotDecide("This judge is not left out.")
+    return reverse(latest.uid, curator, why)
+
+
 def reverse(decision_id: UUID, curator: Voter, why: str = "", *, uid: UUID | None = None) -> Entry:
     """Take a decision back; raise AlreadyDecided where that was done before."""
     has_subject = Q(item__isnull=False) | Q(voter__isnull=False, queue__isnull=False)
+    has_subject |= Q(queue__isnull=False, payload__has_key="judge")
     target = _DECISIONS.filter(has_subject).get(uid=decision_id)
     assert target.payload is not None  # it is a decision
     if target.payload["action"] == "reverse":
         raise CannotDecide("A reversal cannot be reversed; decide anew.")
     about = {"item_id": target.item_id, "queue_id": target.queue_id, "voter_id": target.voter_id}
     decision = _decision(curator, why, uid, target=target, **about)
+    judge = {"judge": target.payload["judge"]} if "judge" in target.payload else {}
     try:
         with transaction.atomic():
             if made := Entry.objects.filter(uid=decision.uid, target=target).first():
                 return made
-            return _write(_behind(decision, target), curator, "reverse")
+            return _write(_behind(decision, target), curator, "reverse", **judge)
     except IntegrityError:
         before = Entry.objects.filter(kind=Entry.Kind.DECISION, target=target).first()
         if before is None:
@@ -158,9 +187,9 @@ def _behind(decision: Entry, latest: Entry) -> Entry:
     return decision
 
 
-def _write(entry: Entry, curator: Voter, action: Action, **required: int) -> Entry:
+def _write(entry: Entry, curator: Voter, action: Action, **further: Any) -> Entry:
     by, why = curator.pseudonym, entry.comment_sha256
-    entry.payload = Decision(action=action, by=by, why=why, **required).payload
+    entry.payload = Decision(action=action, by=by, why=why, **further).payload
     ledger.record(entry)
     return entry
 

@@ -197,6 +197,29 @@ for change in CHANGES:
     _change(*change)
 
 
+@command("leave-out")
+@click.argument("run")
+@click.argument("judge", required=False)
+@click.option("--why", help="The reason, which the board shows.")
+@click.option("--take-back", is_flag=True, help="Let the judge count again.")
+def leave_out(run: str, judge: str | None, why: str | None, take_back: bool) -> Printed:
+    """Leave a judge out of all figures of a run, or print those that are left out.
+
+    JUDGE is its name or identifier. Of each that is left out: judge, by whom, why.
+    """
+    client, path = connect(), run_path(run, "left-out")
+    if judge is None:
+        reply = client.get(path)
+    elif take_back:
+        reply = client.post(run_path(run, "left-out", "take-back"), {"judge": judge})
+    elif why:
+        reply = client.post(path, {"judge": judge, "why": why})
+    else:
+        raise Failed(Code.USAGE, "--why: say why the judge is left out")
+    left_out = reply["judges"]
+    return reply, [lines.line("left-out", it["name"], it["by"], it["why"]) for it in left_out]
+
+
 @command("judge-eval-vote")
 @click.argument("run")
 @click.argument("choice", default=AUTO, metavar=f"[{'|'.join([*FIXED, 'LABEL', AUTO])}]")

@@ -109,6 +109,12 @@ Line: TypeAlias = Annotated[
     Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$"}),
 ]
 Name: TypeAlias = Annotated[Line, Field(max_length=LONGEST_NAME)]
+# What a run asks or a judge is, in one line, or nothing.
+Caption: TypeAlias = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, max_length=LONGEST_NAME),
+    AfterValidator(_check_line),
+]
 # To JSON, 30.0 is a whole number; what is strict takes no float for one.
 # Last of what an integer is annotated with, or the JSON schema would lose its limits.
 WHOLE: Final = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)

@@ -15,7 +15,7 @@ from ninja.errors import HttpError
 from pydantic import BaseModel, ConfigDict, computed_field
 
 from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import WHOLE, Name, Part, json_schema, validated
+from humanjudge.lib.validation import WHOLE, Name, Part, Text, json_schema, validated
 from judge_eval.api.access import (
     Counts,
     KeyRouter,
@@ -28,12 +28,13 @@ from judge_eval.api.access import (
 from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.findings.few import keep_few_from, keep_live_from
-from judge_eval.models import Run
-from judge_eval.runs import demo, extension_check, lifecycle
+from judge_eval.models import Judge, Run
+from judge_eval.runs import demo, exclusion, extension_check, lifecycle
 from judge_eval.runs.progress import Cost, Work, progress_of
+from judge_eval.selectors import by_prefix
 from judge_eval.voter_stats import figures_of, pace_of, people_of
 from voting.access import projects_where
-from voting.models import ApiKey, Item
+from voting.models import ApiKey, Item, Voter
 from voting.voters import voter_of_key
 
 # As much as one line of a bundle may have: it holds the config of a run.
@@ -83,6 +84,7 @@ class Joined(State):
 
 
 class Listed(State, Counts):
+    question: str
     project: str = Field(alias="queue.project.name")
     project_id: UUID = Field(alias="queue.project_id")
     created_at: datetime
@@ -93,10 +95,36 @@ class Listed(State, Counts):
 class JudgeOut(Schema):
     id: UUID
     name: str
+    description: str
     baseline: bool = Field(alias="is_baseline")
     provider: str
     model: str
     reported_model: str
+
+
+class LeftOutOut(Schema):
+    """A judge that is left out of all figures, by whom, when and why."""
+
+    id: UUID = Field(alias="judge.pk")
+    name: str = Field(alias="judge.name")
+    by: str = Field(alias="who")
+    at: datetime
+    why: str
+
+
+class LeftOutJudges(Schema):
+    judges: list[LeftOutOut]
+
+
+class LeaveOutIn(Part):
+    """`judge` is the name or the identifier of one of the run."""
+
+    judge: Name
+    why: Annotated[Text, Field(max_length=2_000)]
+
+
+class IncludeIn(Part):
+    judge: Name
 
 
 class Detailed(Listed):
@@ -358,6 +386,37 @@ def add_judges(request: HttpRequest, run_id: Prefix) -> Any:
     verdicts = lifecycle.add_judges_to(run.pk, judges)
     run.refresh_from_db()
     return _state(run, verdicts=verdicts)
+
+
+@router.get("/{run_id}/left-out", response=LeftOutJudges)
+def left_out(request: HttpRequest, run_id: Prefix) -> Any:
+    """The judges that somebody left out of all figures of a run."""
+    return {"judges": exclusion.left_out_of(run_of(key_of(request, MANAGE), run_id, "see people"))}
+
+
+@router.post("/{run_id}/left-out", response=LeftOutJudges)
+def leave_out(request: HttpRequest, run_id: Prefix, body: LeaveOutIn) -> Any:
+    """Leave a judge out of all figures of a run; the ledger has an entry of it."""
+    run, judge, curator = _judge_to_decide_on(request, run_id, body.judge)
+    exclusion.leave_out(judge, curator, body.why)
+    return {"judges": exclusion.left_out_of(run)}
+
+
+@router.post("/{run_id}/left-out/take-back", response=LeftOutJudges)
+def include(request: HttpRequest, run_id: Prefix, body: IncludeIn) -> Any:
+    """Let a judge count again that was left out."""
+    run, judge, curator = _judge_to_decide_on(request, run_id, body.judge)
+    exclusion.include(judge, curator)
+    return {"judges": exclusion.left_out_of(run)}
+
+
+def _judge_to_decide_on(request: HttpRequest, run_id: str, named: str) -> tuple[Run, Judge, Voter]:
+    api_key = key_of(request, MANAGE)
+    run = run_of(api_key, run_id, "decide")
+    judge = run.judges.filter(name=named).first() or by_prefix(run.judges.all(), named)
+    if judge is None:
+        raise HttpError(404, f"there is no judge {named!r} in this run")
+    return run, judge, voter_of_key(run.queue.project_id, api_key)
 
 
 @router.post("/{run_id}/retry", response=Retried)

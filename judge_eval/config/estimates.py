@@ -192,7 +192,7 @@ def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
     outputs = 1 if config.items else 2
     around = messages(
         config.judging.prompt_version,
-        config.question,
+        config.judge_question,
         kind=config.kind,
         prompt="",
         rubric=config.rubric,

@@ -24,6 +24,7 @@ from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import excerpt
 from humanjudge.lib.validation import (
     WHOLE,
+    Caption,
     ConfigError,
     ConfigInvalid,
     Line,
@@ -195,6 +196,8 @@ class JudgeSpec(JudgePart):
     """
 
     model: Name | Literal[""] = ""
+    # What it is, for whoever reads the board; it is told to no model.
+    description: Caption = ""
     instructions: Long | Literal[""] = ""
     # Only of variants: their answers are set when these join.
     examples: Annotated[tuple[_Example, ...], Field(strict=False, max_length=MOST_EXAMPLES)] = ()
@@ -229,7 +232,7 @@ class JudgeSpec(JudgePart):
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
         absent = ModelSettings.model_fields.keys() - self.settings.keys()
-        absent |= {name for name in _VARIED if not getattr(self, name)}
+        absent |= {name for name in (*_VARIED, "description") if not getattr(self, name)}
         absent |= {"repeats"} if self.repeats == 1 else set()
         if self.type == ONE_MODEL:
             absent |= {"type", "parts", "options"}
@@ -365,6 +368,8 @@ class RunConfig(Part):
     """A config that is right and complete; `parse` makes them."""
 
     name: Name
+    # What is asked, as readers are told it: "Did the model refuse?"
+    question: Caption = ""
     mode: Annotated[Extension, BeforeValidator(old_name)] = JUDGE_EVAL
     # What a mode of an extension wants to know.
     mode_options: StorableJson = Field(default_factory=dict)
@@ -434,7 +439,7 @@ class RunConfig(Part):
         return by_id.get(judge) or by_id.get(longest)
 
     @property
-    def question(self) -> JudgeQuestion:
+    def judge_question(self) -> JudgeQuestion:
         """What a judge is asked about each item."""
         if self.items is None:
             return JudgeQuestion(self.ballot)

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from humanjudge.lib.strict_json import JsonObject, NotJson, loads
+from humanjudge.lib.validation import Caption
 from judge_eval.config.run_config import Epsilon
 from voting.choices import ONE, PASS_FLAG
 from voting.kinds import KINDS, LONGEST_CHOICE, Options
@@ -101,6 +102,7 @@ class RunPart(_Record):
     id: UUID
     queue: UUID
     name: Name
+    question: Caption = ""
     state: Literal["draft", "generating", "judging", "voting", "complete", "stopped", "failed"]
     note: str
     rubric: RubricRef
@@ -152,6 +154,7 @@ class JudgePart(_Record):
     run: UUID
     position: Small
     name: Name
+    description: Caption = ""
     provider: Annotated[str, Field(max_length=50)]
     model: Name
     reported_model: Name
@@ -322,10 +325,14 @@ class EntryPart(_Sealed):
 
     @property
     def is_settling(self) -> bool:
-        """Whether it decides whether votes of a run count."""
-        return (
-            self.kind == "decision" and self.run is not None and bool(self.comparison or self.voter)
-        )
+        """Whether it decides whether votes of a run count, or a judge of it does."""
+        subject = self.comparison or self.voter or self.is_on_judge
+        return self.kind == "decision" and self.run is not None and bool(subject)
+
+    @property
+    def is_on_judge(self) -> bool:
+        is_on_others = self.comparison or self.voter
+        return not is_on_others and isinstance(self.payload, dict) and "judge" in self.payload
 
 
 class End(_Record):

@@ -91,12 +91,15 @@ def judge_names(run: Run) -> dict[UUID, str]:
 
 # Columns of an import that say the same as others do here.
 _LEFT_OUT: Final = ("prompt_id", "votes_wanted", *PICKS)
+_CAPTIONS: Final = ("run_question", "judge_description")
 
 
 def run_csv(run: Run) -> Iterator[str]:
     """Yield a table for spreadsheets: each vote and verdict on a row, with its item."""
     fields, labels = SHAPES[run.queue.noun].fields, _label_names(run)
-    columns = [name for name in fields if name not in _LEFT_OUT]
+    has_captions = run.question or run.judges.exclude(description="").exists()
+    absent = _LEFT_OUT if has_captions else (*_LEFT_OUT, *_CAPTIONS)
+    columns = [name for name in fields if name not in absent]
     # The mark in front makes Excel read the file as UTF-8.
     yield "\ufeff" + _line([*columns, *(harmless(f"labels.{name}") for name in labels)])
     for about, statements in _statements(run):
@@ -148,10 +151,16 @@ def _task(run: Run) -> str:
 def _statements(run: Run) -> Iterator[tuple[Values, list[Values]]]:
     """Yield what describes each item, its name first, and what judges and people say of it."""
     noun, names, asks, task = run.queue.noun, judge_names(run), options_of(run.queue), _task(run)
+    # Each is said once: on the first item, and with the first verdict of a judge.
+    question = run.question or None
+    descriptions = dict(run.judges.exclude(description="").values_list("pk", "description"))
     for judged in judged_items(run):
-        about = {noun: judged.name} | _about(judged.item)
+        about = {noun: judged.name} | _about(judged.item) | {"run_question": question}
+        question = None
         rows = [
-            {"judge": names[each.judge_id]} | _verdict(each, judged.item, task)
+            {"judge": names[each.judge_id]}
+            | _verdict(each, judged.item, task)
+            | {"judge_description": descriptions.pop(each.judge_id, None)}
             for each in judged.verdicts
         ]
         yield about, rows + [_vote(each, asks, task) for each in judged.votes]

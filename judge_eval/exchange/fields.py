@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from math import isfinite
 from typing import Final, TypeAlias
 
+from humanjudge.lib.validation import LONGEST_NAME
 from voting.choices import CHOICES, SIDES
 from voting.conversations import conversation, messages_of
 from voting.ledger.decisions import group_name
@@ -98,6 +99,14 @@ def name(raw: object) -> str | None:
     if len(value) > MAX_NAME:
         raise Unfit(f"longer than {MAX_NAME} characters")
     return value if value.strip() else None
+
+
+def caption(raw: object) -> str | None:
+    """Return what is said in one line about a run or a judge; a blank one is none."""
+    line = " ".join((text(raw) or "").split())
+    if len(line) > LONGEST_NAME:
+        raise Unfit(f"longer than {LONGEST_NAME} characters")
+    return line or None
 
 
 def group(raw: object) -> str | None:

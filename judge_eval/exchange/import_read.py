@@ -142,6 +142,8 @@ class _Reading:
         # The record that was read last, and those of which a row was wrong.
         self._record, self._has_row = ("", 0), False
         self._unfit = set[tuple[str, int]]()
+        # What rows say in one line of the run, under "", and of its judges, by their names.
+        self._captions: dict[str, str] = {}
         self._kind = options.kind or (last_kind(self._queue) if self._queue else "") or "text"
         # What is asked of people; of a new run, as is stated or as its first row says.
         self._question: Question | PairQuestion | None = None
@@ -223,6 +225,7 @@ class _Reading:
                     fields.output(task)
                 except fields.Unfit as error:
                     raise Misfit("labels", f"the name of a task {error}") from error
+            self._take_captions(row)
             question.take(row)
             if row.judge and not row.is_blank:
                 verdict_of(row, self._options.inconsistent, None)
@@ -230,6 +233,16 @@ class _Reading:
                     why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
                     raise Misfit("judge", why)
         return self._report.failures == failures
+
+    def _take_captions(self, row: Row) -> None:
+        captions = {
+            "run_question": ("", row.run_question),
+            "judge_description": (row.judge or "", row.judge_description),
+        }
+        for column, (about, caption) in captions.items():
+            before = self._captions.setdefault(about, caption) if caption else caption
+            if before != caption:
+                raise Misfit(column, f"{quote(caption)}, but {quote(before)} on another row")
 
     def take(self, rows: Sequence[Row]) -> None:
         taken = self._pairs(rows)
@@ -264,7 +277,13 @@ class _Reading:
             for counts in (report.new, report.already):
                 counts.pop("pairs", None)
         self._scratch.finish()
-        settled = self._options.model_copy(update={"baselines": self._wants_baselines})
+        settled = self._options.model_copy(
+            update={
+                "baselines": self._wants_baselines,
+                "question": self._options.question or self._captions.pop("", ""),
+                "descriptions": self._captions | self._options.descriptions,
+            }
+        )
         read = {
             "options": settled.model_dump(mode="json"),
             "rules": rules,

@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, Text
+from humanjudge.lib.validation import WHOLE, Caption, ConfigInvalid, Name, Part, Text
 from judge_eval.config.run_config import Epsilon
 from judge_eval.exchange.row_models import Kind, LeftOut, Note, RowError
 from voting.choices import CHOICES
@@ -89,6 +89,10 @@ class ImportOptions(Part):
     kind: Kind | None = Field(None, description="of outputs whose rows do not say")
     rubric: Annotated[Text, Field(max_length=20_000)] | None = Field(
         None, description="what people who vote are asked"
+    )
+    question: Caption = Field("", description="what is asked, in one line for readers")
+    descriptions: dict[Name, Caption] = Field(
+        {}, description="what judges are, by name, in one line each: JSON"
     )
     vote_kind: Literal["comparison", VoteKind] | None = Field(
         None, description="what they are asked to do; told from the answers"

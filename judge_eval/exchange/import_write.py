@@ -39,6 +39,7 @@ from judge_eval.runs.verdicts import answer_of_baseline, changed_entries, open_t
 from judge_eval.selectors import switched_off
 from judge_eval.services import (
     AS_JUDGE,
+    add_captions,
     add_judges,
     create_queue,
     floor_of,
@@ -97,6 +98,10 @@ class Writing:
             names, source = self._scratch.judges(), self._options.source
             judges = [imported_judge(run, name, source) for name in names]
             add_judges(run, [judge for judge in judges if judge.fingerprint not in existing])
+            add_captions(run, self._options.question, self._options.descriptions)
+            if not job.name:
+                # One that is made enters the ledger later, with its first rows.
+                record_objects(run, append=True)
             note(job, run=run)
         writers = (self._pairs, self._verdicts, self._enter, self._votes)
         before = 0

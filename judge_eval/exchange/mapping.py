@@ -374,7 +374,8 @@ class _Columns:
 
 def nearest(column: str, names: Iterable[str]) -> str:
     """Return the name that a column may mean, if one is near."""
-    by_lower = {name.lower(): name for name in names}
+    # Elsewhere a question is a prompt.
+    by_lower = {name.lower(): name for name in names if name != "run_question"}
     near = get_close_matches(column.lower(), by_lower, 1, 0.75)
     return by_lower[near[0]] if near else ""
 

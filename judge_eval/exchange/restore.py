@@ -310,13 +310,21 @@ class Ledger:
                 _undo(line, target, "decision", "decision", "reversed")
         if record.target:
             fields["target"] = target or lacks(line, "target", record.target)
-        if record.kind == "verdicts":
-            fields["payload"] = self._verdicts(line, record)
-        if record.kind == "object":
-            fields["payload"] = self._object(line, record)
-        if required := votes_required_in(record.payload) if record.kind == "parameters" else {}:
-            fields["payload"] = self._votes_required(line, record, required, fields["queue"])
+        if payload := self._payload_here(line, record, fields["queue"]):
+            fields["payload"] = payload
         return Entry(**fields)
+
+    def _payload_here(self, line: int, record: bundle.EntryPart, queue: Queue | None) -> Any:
+        """Return a payload with what it names as that is called here; None if it names nothing."""
+        if record.is_settling and record.is_on_judge:
+            return self._of_judge(line, record)
+        if record.kind == "verdicts":
+            return self._verdicts(line, record)
+        if record.kind == "object":
+            return self._object(line, record)
+        if required := votes_required_in(record.payload) if record.kind == "parameters" else {}:
+            return self._votes_required(line, record, required, queue)
+        return None
 
     def _fields(self, line: int, record: bundle.LedgerRecord) -> Columns:
         fields = self._rows.columns(line, record, _MADE_ANEW)
@@ -336,6 +344,14 @@ class Ledger:
             raise BundleError(line, "payload", "the run has no such item")
         votes = record.payload[VOTES_WANTED] | payload_of(here)[VOTES_WANTED]
         return {**record.payload, VOTES_WANTED: votes}
+
+    def _of_judge(self, line: int, record: bundle.EntryPart) -> Any:
+        old = record.payload["judge"]
+        judges = {str(number): judge for number, judge in self._rows.judges.items()}
+        judge = judges.get(old) or lacks(line, "payload.judge", old)
+        if judge.run != self._rows.runs.get(record.run):
+            raise BundleError(line, "payload.judge", "is no judge of this entry's run")
+        return {**record.payload, "judge": str(judge.pk)}
 
     def _object(self, line: int, record: bundle.EntryPart) -> Any:
         payload = dict(record.payload)

@@ -24,7 +24,9 @@ from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPro
 from voting.order import fresh_turn
 from voting.pictures.images import NoPicture, kept
 
-_OF_RUN: Final = set("name note epsilon budget_nano spent_nano created_at started_at".split())
+_OF_RUN: Final = set(
+    "name question note epsilon budget_nano spent_nano created_at started_at".split()
+)
 _SALTS: Final = {"salt", "private_salt"}
 
 # What a record calls otherwise than its row.

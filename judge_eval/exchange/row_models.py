@@ -55,6 +55,8 @@ class Row:
     generator_b: Annotated[str | None, fields.name] = None
     output_b: Annotated[str | None, fields.output] = None
     votes_wanted: Annotated[int | None, fields.within(32_767, is_whole=True)] = None
+    # Of the whole run, and of the judge: said once, or the same in every row.
+    run_question: Annotated[str | None, fields.caption] = None
     judge: Annotated[str | None, fields.name] = None
     verdict: Annotated[Choice | None, fields.choice] = None
     pick_ab: Annotated[Choice | None, fields.choice] = None
@@ -68,6 +70,7 @@ class Row:
     cost_usd: Annotated[float | None, fields.within(10_000)] = None
     unpriced: Annotated[int | None, fields.within(10**9, is_whole=True)] = None
     latency_ms: Annotated[float | None, fields.within(10**9)] = None
+    judge_description: Annotated[str | None, fields.caption] = None
     voter: Annotated[str | None, fields.name] = None
     vote: Annotated[Choice | None, fields.choice] = None
     left_side: Annotated[Side | None, fields.side] = None
@@ -269,7 +272,8 @@ _OF_AN_ITEM: Final = {
 }
 _ITEM_COLUMNS: Final = (
     "item prompt prompt_id kind tags cluster generator output time votes_wanted "
-    "judge verdict score feedback error cost_usd unpriced latency_ms "
+    "run_question judge verdict score feedback error cost_usd unpriced latency_ms "
+    "judge_description "
     "voter vote category voted_at comment voter_group"
 ).split()
 # What columns are called as fields of a row.

@@ -82,7 +82,9 @@ def judge_tables(
         for group in (main, FURTHER)
     )
     with_figures = [
-        c for c in possible if any(c.figure in r[2] and r[2][c.figure].has_figure for r in rows)
+        c
+        for c in possible
+        if any(c.figure in r.cells and r.cells[c.figure].has_figure for r in rows)
     ]
     name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
     # Before there are votes a table would be of dashes.
@@ -114,7 +116,8 @@ def _figures(line: BoardLine, figures: RunFindings | None) -> Figures:
         cells = {c.figure: Cell() if free and c.is_of_calls else absent for c in COLUMNS}
         if line.share is not None:
             cells["overall"] = Cell(percent(line.share), why=PENDING)
-    return line.row.judge.name, line.row.judge.tag, cells | {"elo": elo_cell(line.elo)}
+    judge = line.row.judge
+    return Figures(judge.name, judge.tag, cells | {"elo": elo_cell(line.elo)}, judge.description)
 
 
 # --- judges against judges ----------------------------------------------------------------------

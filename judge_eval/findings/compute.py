@@ -123,6 +123,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         JudgeFindings(
             id=str(judge.pk),
             name=judge.name,
+            description=judge.description,
             is_baseline=judge.is_baseline,
             overall=overall[place],
             always_low=always[place, 0],
@@ -203,6 +204,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         carrier=words.carried and history.people[claimed.carriers[words.carried]],
         more=[] if is_free else [f"{lead}: {text}" for lead, text in words.points()],
         notes=[*words.notes(), *about_order(ranked, words), *_about_tuning(outcomes)],
+        left_out=outcomes.left_out,
         judges=studied,
         claims=claims,
         mcnemar=mcnemar_tests(

@@ -33,6 +33,8 @@ VOTER_EXCLUDED: Final = "a voter was excluded"
 INCLUDED: Final = "excluded votes count again"
 CHANGED: Final = "a verdict changed"
 JOINED: Final = "a judge joined"
+LEFT_OUT: Final = "a judge was left out"
+COUNTS_AGAIN: Final = "a judge counts again"
 
 # What readers of files call whose labels they are, where these are of no single person.
 LABELS_OF_FILES: Final = frozenset(
@@ -221,6 +223,8 @@ class _Reading:
             if payload["action"] in ("exclude", "keep"):
                 is_back = reversed_at or payload["action"] == "keep"
                 why = INCLUDED if is_back else EXCLUDED if item else VOTER_EXCLUDED
+                if "judge" in payload:
+                    why = COUNTS_AGAIN if is_back else LEFT_OUT
                 self.changes[why] = max(reversed_at or seq, self.changes.get(why, 0))
             elif payload["action"] == "another_round" and item in self.rows:
                 yield Round(seq, self.rows[item], payload["votes_wanted"])

@@ -17,7 +17,13 @@ from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.repeats import Repeats, repeats_of
 from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
 from judge_eval.objects import UNASKED
-from judge_eval.selectors import TUNED_ON, UNPRICED, failures_of, stands_on_board
+from judge_eval.selectors import (
+    TUNED_ON,
+    UNPRICED,
+    counts_as_judge,
+    failures_of,
+    stands_on_board,
+)
 from judge_eval.stats import Annotations
 from judge_eval.stats.bootstrap import BoolArray
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
@@ -68,7 +74,8 @@ class RunOutcomes(NamedTuple):
     which baselines a judge is held against, as `stats.evidence.thresholds` does. `sided` are
     people's votes for a side, and `left` those for what stood left. `tasks` are everybody's answers
     to what was asked, and to whatever else was. `groups` are the votes again, by groups of voters,
-    where there are such. `failures` have an error of each judge that had one.
+    where there are such. `failures` have an error of each judge that had one, `left_out` the names
+    of those that somebody left out.
     """
 
     run: Run
@@ -92,6 +99,7 @@ class RunOutcomes(NamedTuple):
     groups: list[GroupVotes]
     repeats: list[Repeats]
     failures: dict[UUID, str]
+    left_out: list[str]
 
 
 @one_moment()
@@ -177,13 +185,19 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         groups=_groups(votes, inside, choices, voters) if part.kind != "group" else [],
         repeats=[repeats.get(judge.pk, Repeats()) for judge in judges],
         failures=failures_of([judge.pk for judge in judges]),
+        left_out=_left_out(run),
     )
 
 
 def _judges(run: Run, part: Slice) -> list[Judge]:
     """Return the judges that stand on a board: of those tuned here, whoever was held to account."""
-    judges = run.judges.order_by("position")
-    return list(judges if part.kind == HALF else judges.filter(stands_on_board(run)))
+    stands = counts_as_judge() if part.kind == HALF else stands_on_board(run)
+    return list(run.judges.filter(stands).order_by("position"))
+
+
+def _left_out(run: Run) -> list[str]:
+    left_out = run.judges.filter(rating__is_left_out=True).order_by("position")
+    return list(left_out.values_list("name", flat=True))
 
 
 def _tuned_on(run: Run, items: Sequence[UUID]) -> set[int]:

@@ -86,6 +86,8 @@ class Unordered(Figures):
 class JudgeFindings(Figures):
     id: str
     name: str
+    # What it is, in one line for readers.
+    description: str = ""
     is_baseline: bool
     overall: Share
     # The always-valid interval; None where agreement has changed so much on
@@ -389,6 +391,8 @@ class RunFindings(RankedJudges, extra="allow"):
     carrier: Annotated[UUID | None, Field(exclude=True)] = None
     more: list[str]
     notes: list[str] = []
+    # Judges that somebody left out: they are in no other figure.
+    left_out: list[str] = []
     claims: Claims
     mcnemar: McNemar
     same_verdict: Matrix

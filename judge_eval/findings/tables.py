@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered
 from judge_eval.findings.columns import (
@@ -19,8 +19,6 @@ from judge_eval.models import Judge
 from judge_eval.stats.estimate import Share
 from voting.kinds import Kind
 
-# What stands in a row: its name, its tag, and its cells by the keys of the columns.
-Figures = tuple[str, str, dict[str, Cell]]
 BASELINE, TUNED = Judge.BASELINE, Judge.TUNED
 NO_GROUP: Final = "in no group"
 # Of more judges than these the best of all votes are shown; all are in the findings as JSON.
@@ -29,6 +27,15 @@ ABOUT_BEST: Final = (
     "The judge with the highest overall agreement with the votes of this group. Whether it beats "
     "the others is not tested here: the board of the group says so."
 )
+
+
+class Figures(NamedTuple):
+    """What stands in a row: its name, its tag, its cells by the keys of the columns, what it is."""
+
+    name: str
+    tag: str
+    cells: dict[str, Cell]
+    description: str = ""
 
 
 def judge_cells(judge: JudgeFindings, findings: RunFindings) -> dict[str, Cell]:
@@ -42,15 +49,15 @@ def judge_cells(judge: JudgeFindings, findings: RunFindings) -> dict[str, Cell]:
 def with_people(rows: Sequence[Figures], findings: RunFindings) -> list[Figures]:
     """Put people among themselves behind the judges, and before the baselines."""
     cells = people_cells(findings.among_people.pairs, findings.people_first_position)
-    place = sum(tag != BASELINE for _, tag, _ in rows)
-    return [*rows[:place], ("People among themselves", PEOPLE, cells), *rows[place:]]
+    place = sum(row.tag != BASELINE for row in rows)
+    return [*rows[:place], Figures("People among themselves", PEOPLE, cells), *rows[place:]]
 
 
 def unknown_columns(rows: Sequence[Figures]) -> list[Column]:
     """Return columns without any figure; that of a baseline counts where all are such."""
-    tags = {tag for _, tag, _ in rows}
+    tags = {row.tag for row in rows}
     is_alone = tags <= {BASELINE, PEOPLE}
-    telling = [cells for _, tag, cells in rows if tag != BASELINE or is_alone]
+    telling = [row.cells for row in rows if row.tag != BASELINE or is_alone]
     return [
         c for c in COLUMNS if not any(c.figure in x and x[c.figure].has_figure for x in telling)
     ]
@@ -82,17 +89,19 @@ def judge_table(name: str, columns: Sequence[Column], rows: Sequence[Figures]) -
     heads += [
         Head(c.title, c.unit, figure=c.figure, about=c.about, anchor=c.anchor) for c in columns
     ]
-    cells, notes = numbered([_row(columns, *row) for row in rows])
+    cells, notes = numbered([_row(columns, row) for row in rows])
     return Table(name, heads, cells, css="ranking", caption=name, notes=notes, are_cards=True)
 
 
-def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cell]) -> Row:
+def _row(columns: Sequence[Column], row: Figures) -> Row:
+    name, tag = row.name, row.tag
     figures = [
-        replace(cells.get(c.figure, Cell()), figure=c.figure, label=c.label, mark="main")
+        replace(row.cells.get(c.figure, Cell()), figure=c.figure, label=c.label, mark="main")
         for c in columns
     ]
     visible_tag = "" if tag == PEOPLE else tag
-    small = "its figure is of the half held out" if tag == TUNED else ""
+    held_out = "its figure is of the half held out" if tag == TUNED else ""
+    small = "; ".join(filter(None, (row.description, held_out)))
     return Row(name, [name_cell(name, tag=visible_tag, css="who", small=small), *figures], tag)
 
 

@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=200)),
+                ("question", models.CharField(blank=True, max_length=200)),
                 (
                     "state",
                     models.CharField(
@@ -125,6 +126,7 @@ class Migration(migrations.Migration):
                 ),
                 ("position", models.PositiveSmallIntegerField()),
                 ("name", models.CharField(max_length=200)),
+                ("description", models.CharField(blank=True, max_length=200)),
                 ("provider", models.CharField(max_length=50)),
                 ("model", models.CharField(blank=True, max_length=200)),
                 ("reported_model", models.CharField(blank=True, max_length=200)),
@@ -395,6 +397,7 @@ class Migration(migrations.Migration):
                 ("disagree", models.PositiveIntegerField(default=0)),
                 ("requested", models.PositiveIntegerField(default=0)),
                 ("answered", models.PositiveIntegerField(default=0)),
+                ("is_left_out", models.BooleanField(default=False)),
             ],
         ),
         migrations.CreateModel(

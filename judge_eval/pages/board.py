@@ -24,6 +24,7 @@ from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query, seen_of
 from judge_eval.runs.drift import state_of, watches_of
+from judge_eval.runs.exclusion import left_out_of
 from judge_eval.selectors import BoardView
 from judge_eval.web import citation_of, invites_address, run_page
 from voting.choices import short_name
@@ -72,6 +73,7 @@ def _context(
         "counts": counts,
         "has_floor": any(line.is_baseline for line in lines),
         "silent": figures.answered_nothing if figures else [],
+        "judges_left_out": left_out_of(run),
         "unanswerable": _unanswerable(requested),
         "alarms": [] if part.kind else _alarms(board),
         "runs_it": runs_it,
@@ -195,8 +197,8 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
     return why, f"Vote on {noun}s, or invite people", invites_address(run)
 
 
-def _alarms(board: BoardView) -> list[tuple[str, str]]:
-    """Return judges that have never answered, by the reason, which is said once."""
+def _alarms(board: BoardView) -> list[tuple[str, str, str]]:
+    """Return judges that have never answered by the reason, which is said once; the first alone."""
     silent = {
         row.judge.pk: row.judge.name
         for row in board.rows
@@ -207,7 +209,7 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
     reasons: dict[str, list[str]] = {}
     for judge, why in selectors.failures_of(silent).items():
         reasons.setdefault(why, []).append(silent[judge])
-    return [(listed(sorted(names)), why) for why, names in reasons.items()]
+    return [(listed(sorted(names)), why, min(names)) for why, names in reasons.items()]
 
 
 # --- which judges, in which order ---------------------------------------------------------------

@@ -140,7 +140,7 @@ def _draft(run: Run) -> Context:
         "judge_messages": _texts(
             judge.messages(
                 config.judging.prompt_version,
-                config.question,
+                config.judge_question,
                 kind=config.kind,
                 prompt=config.prompts[0].text,
                 rubric=run.queue.rubric.text,
@@ -150,7 +150,7 @@ def _draft(run: Run) -> Context:
         "generating": _how(config.generation.temperature, config.generation.max_tokens),
         "judging": f"prompt version {config.judging.prompt_version}, "
         + _how(config.judging.temperature, config.judging.max_tokens),
-        "ballot": ", ".join(LABELS.get(choice, choice) for choice in config.question.ballot),
+        "ballot": ", ".join(LABELS.get(choice, choice) for choice in config.judge_question.ballot),
         "votes": votes,
         "has_pairs": bool(trial.items_for(run)),
     }

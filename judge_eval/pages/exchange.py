@@ -156,6 +156,19 @@ class ImportForm(ProjectForm):
         help_text="What people are asked. The usual question, if you leave it empty.",
         widget=forms.Textarea(attrs={"rows": 2}),
     )
+    question = forms.CharField(
+        label="Question",
+        required=False,
+        max_length=200,
+        help_text="What is asked, in one line for readers: Did the model refuse?",
+    )
+    descriptions = forms.CharField(
+        label="What the judges are",
+        required=False,
+        max_length=20_000,
+        help_text="One per line: keywords: a list of keywords",
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
     vote_kind = forms.ChoiceField(
         label="What people are asked to do",
         required=False,
@@ -304,6 +317,9 @@ class ImportForm(ProjectForm):
             for name in import_report.ImportOptions.model_fields
             if cleaned.get(name)
         }
+        if "descriptions" in options:
+            lines = (line.partition(": ") for line in options["descriptions"].splitlines())
+            options["descriptions"] = {name: words for name, _, words in lines if words.strip()}
         if options.get("vote_kind") == GRADED:
             options |= {"vote_kind": "pass_flag", "graded": True}
         columns = (

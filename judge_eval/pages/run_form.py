@@ -57,6 +57,7 @@ PARTS: Final = ("overlap", "generation", "judging")
 SETTINGS: Final = (
     "Settings of one may follow it: temperature=none reasoning_effort=low max_tokens=2000."
 )
+DESCRIBED: Final = "What one is may follow a colon: judge-a: a strict reader."
 _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
 
 
@@ -133,6 +134,11 @@ class RunForm(ProjectForm):
     name = forms.CharField(
         max_length=200, required=False, help_text="Empty: the names of its models."
     )
+    question = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="In one line, as readers of the board are told: Did the model refuse?",
+    )
     kind = _one_of(
         "Kind of output", [("svg", "drawings (SVG)"), ("text", "texts"), ("code", "code")]
     )
@@ -165,7 +171,8 @@ class RunForm(ProjectForm):
     )
     judges = _lines(
         "Judges",
-        "Models, one per line; they may be among those that generate. Settings as for models.",
+        "Models, one per line; they may be among those that generate. Settings as for models. "
+        f"{DESCRIBED}",
     )
     baselines = _some_of(
         "Baselines, which know nothing: the floor of the board",
@@ -279,7 +286,7 @@ class RunForm(ProjectForm):
         baselines = [ListedPrompt(n, n) for n in chosen if n not in absent]
         listed = {
             "models": _with_settings(got.get("models", "")),
-            "judges": _with_settings(got.get("judges", "")) + baselines,
+            "judges": _described(got.get("judges", "")) + baselines,
             "prompts": prompts,
         }
         try:
@@ -372,6 +379,23 @@ def _with_settings(text: str) -> list[ListedPrompt]:
     return [ListedPrompt(where, _model(str(line))) for where, line in from_lines(text)]
 
 
+def _described(text: str) -> list[ListedPrompt]:
+    """Return judges by line, as `_with_settings` does, with what follows a colon.
+
+    >>> [each.entry for each in _described("a\\nllama:8b samples=3: a quick one")]
+    ['a', {'id': 'llama:8b', 'samples': 3, 'description': 'a quick one'}]
+    """
+    judges = []
+    for where, line in from_lines(text):
+        judge, _, description = str(line).partition(": ")
+        entry = _model(judge)
+        if description.strip():
+            named = entry if isinstance(entry, dict) else {"id": entry}
+            entry = named | {"description": description}
+        judges.append(ListedPrompt(where, entry))
+    return judges
+
+
 def _model(line: str) -> object:
     words = line.split()
     settings = list(takewhile(lambda word: "=" in word, reversed(words[1:])))[::-1]
@@ -394,7 +418,9 @@ def _setting(text: str) -> object:
 def _line_of(model: ModelSpec | JudgeSpec) -> str:
     """Write a model and its settings as `_with_settings` reads them."""
     given = {n: "none" if v is None else f"{v}" for n, v in model.settings.items()}
-    return " ".join([model.id, *(f"{n}={v}" for n, v in sorted(given.items()))])
+    line = " ".join([model.id, *(f"{n}={v}" for n, v in sorted(given.items()))])
+    description = model.description if isinstance(model, JudgeSpec) else ""
+    return f"{line}: {description}" if description else line
 
 
 def provider_names(usable: QuerySet[Provider]) -> list[str]:
@@ -466,7 +492,9 @@ def _values_of_items(config: RunConfig, chosen: Collection[str]) -> Context:
 class JoiningForm(forms.Form):
     """Judges that join a run whose items are there."""
 
-    judges = _lines("Judges to add", f"Models or baselines, one per line. {SETTINGS}", rows=3)
+    judges = _lines(
+        "Judges to add", f"Models or baselines, one per line. {SETTINGS} {DESCRIBED}", rows=3
+    )
     provider = forms.ChoiceField(required=False, help_text="Models are asked there.")
     budget_usd = _number(
         "Budget in US dollars", "Of the whole run. Empty: it stays.", forms.FloatField
@@ -482,7 +510,7 @@ class JoiningForm(forms.Form):
 
     def clean(self) -> None:
         got = self.cleaned_data
-        data: Context = {"judges": [each.entry for each in _with_settings(got.get("judges", ""))]}
+        data: Context = {"judges": [each.entry for each in _described(got.get("judges", ""))]}
         data |= {name: got[name] for name in ("provider", "budget_usd") if got.get(name)}
         try:
             self.joining = validated(JoiningJudges, data)

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django import forms
@@ -28,9 +28,9 @@ from humanjudge.listing import Column, Listing, page_of
 from judge_eval import selectors
 from judge_eval.access import closed_to, refusal
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
-from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
-from judge_eval.runs import deletion, drift, leases, lifecycle
+from judge_eval.runs import deletion, drift, exclusion, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
 from judge_eval.runs.state import PROGRESS
@@ -38,6 +38,7 @@ from judge_eval.selectors import ModelCalls
 from judge_eval.web import find_run, invites_address, lead_to, not_now, run_action, run_page
 from voting.access import can, can_make_runs, projects_where, require, require_login, user_of
 from voting.models import Item, Picture
+from voting.voters import voter_of_user
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
@@ -45,6 +46,7 @@ CALLS_PER_PAGE = 50
 NEWEST = "newest"
 MOST_VERDICTS = 50
 LONGEST_REPLY = 20_000
+LONGEST_WHY = 2_000
 EVENTS = 8
 # They have lists or figures of their own.
 UNLISTED_EVENTS = ("call_failed", PROGRESS)
@@ -192,6 +194,7 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
     context = _context(run)
     if not request.htmx:
         context |= {"joining": _joining(request, run), **_watching(request, run)}
+        context |= _leaving_out(request, run)
         return render(request, "judge_eval/run_progress.html", context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
@@ -242,6 +245,44 @@ def change_anchors(request: HttpRequest, run: Run) -> HttpResponse:
             request, "judge_eval/run_progress.html", context, status=200 if is_valid else 422
         )
     drift.set_anchors(run, a_day, user_of(request))
+    return redirect("run-progress", run.pk)
+
+
+class LeaveOutForm(forms.Form):
+    judge = forms.ModelChoiceField(Judge.objects.none())
+    why = forms.CharField(max_length=LONGEST_WHY, error_messages={"required": "Say why."})
+
+    def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, label_suffix="", **kwargs)
+        judge = cast("forms.ModelChoiceField[Judge]", self.fields["judge"])
+        judge.queryset = run.judges.filter(selectors.counts_as_judge()).order_by("position")
+
+
+def _leaving_out(request: HttpRequest, run: Run) -> Context:
+    """Return who is left out, and the form that leaves out another, such as an alarm names."""
+    out = {"left_out": exclusion.left_out_of(run)}
+    if not can(request.user, "decide", run.queue.project_id):
+        return out
+    judge = None
+    if named := request.GET.get("leave_out"):
+        judge = run.judges.filter(Q(name=named) | Q(model=named)).order_by("position").first()
+    return out | {"leaving_out": LeaveOutForm(run, initial={"judge": judge})}
+
+
+@run_action("decide")
+def leave_out(request: HttpRequest, run: Run) -> HttpResponse:
+    form = LeaveOutForm(run, request.POST)
+    if not form.is_valid():
+        raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
+    curator = voter_of_user(run.queue.project, user_of(request))
+    exclusion.leave_out(form.cleaned_data["judge"], curator, form.cleaned_data["why"])
+    return redirect("run-progress", run.pk)
+
+
+@run_action("decide")
+def include(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
+    judge = get_object_or_404(run.judges, pk=judge_id)
+    exclusion.include(judge, voter_of_user(run.queue.project, user_of(request)))
     return redirect("run-progress", run.pk)
 
 

@@ -18,6 +18,12 @@ _WORDS_LIMIT = 300
 _SECRET_LENGTH = 8
 
 _RETRYABLE = {408, 409, 425, 429}
+# A model that answers nothing but these is not called again and again.
+PERMANENT = (
+    HTTPStatus.UNAUTHORIZED.value,
+    HTTPStatus.FORBIDDEN.value,
+    HTTPStatus.NOT_FOUND.value,
+)
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 _MEANINGS = {
     400: "the request was refused",
@@ -62,6 +68,11 @@ class CallFailed(Exception):
         return self.was_sent and (self.status or 0) < HTTPStatus.BAD_REQUEST
 
     @property
+    def is_permanent(self) -> bool:
+        """Say whether every call like it fails: there is no such model, or the key is refused."""
+        return self.status in PERMANENT
+
+    @property
     def is_limit(self) -> bool:
         """Say whether too much was asked at once, or in a minute: another time it may be well."""
         return self.status == HTTPStatus.TOO_MANY_REQUESTS and self.retryable
@@ -97,6 +108,17 @@ def refusal_of(status: int, headers: Mapping[str, str], data: object) -> CallFai
         raw=as_text(data),
         parameter=parameter if isinstance(parameter, str) else "",
     )
+
+
+def short_reason(reason: str) -> str:
+    """Return a reason in a few words, without the name of its status and the provider's words.
+
+    >>> short_reason("404 Not Found: no such model or address (The model `x` does not exist)")
+    '404 no such model or address'
+    """
+    status, _, description = reason.partition(": ")
+    number, meaning = status.split(" ")[0], description.partition(" (")[0]
+    return f"{number} {meaning}" if number.isdecimal() and meaning else reason
 
 
 def malformed(status: int, what: str, data: object) -> CallFailed:

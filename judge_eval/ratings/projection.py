@@ -19,6 +19,7 @@ from voting.choices import ANSWERS, VERDICTS
 from voting.kinds import is_ordered, kind_of
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
+from voting.ledger.decisions import judges_left_out
 from voting.ledger.groups import last_touching, touched
 from voting.ledger.ledger import Difference, Fact, Projection, correct, votes_decided_on
 from voting.models import Entry, Item
@@ -88,13 +89,26 @@ def _verdict_texts(run: Run, items: list[UUID]) -> Iterable[tuple[UUID, str]]:
         return list(cursor.fetchall())
 
 
-def _unrated(run: Run, judges: Iterable[Judge], requested: Collection[str]) -> frozenset[int]:
-    """Return the places of judges that play no game.
+def _unrated(
+    run: Run, judges: Sequence[Judge], requested: Collection[str], left_out: Collection[str]
+) -> frozenset[int]:
+    """Return the places of judges that play no game: for the others those left out are not there.
 
     Only judges that the ledger names count, so that a replay comes to the same ratings.
     """
-    named = {judge.position: judge.is_baseline for judge in judges if str(judge.pk) in requested}
-    return frozenset(elo.unrated(named, are_ratings=is_ordered(run.queue)))
+    counting = [judge for judge in judges if str(judge.pk) not in left_out]
+    named = {judge.position: judge.is_baseline for judge in counting if str(judge.pk) in requested}
+    absent = {judge.position for judge in judges if str(judge.pk) in left_out}
+    return frozenset(elo.unrated(named, are_ratings=is_ordered(run.queue))) | absent
+
+
+def _left_out(run: Run, batch: Iterable[Fact] = ()) -> set[str]:
+    """Return the judges that what stands of all decisions leaves out, those of a batch too."""
+    sealed = Entry.objects.filter(
+        kind=Entry.Kind.DECISION, queue=run.queue_id, item=None, voter=None, seq__isnull=False
+    )
+    new = [(e.payload, e.retracted_seq) for e in batch if e.kind == Entry.Kind.DECISION]
+    return judges_left_out([*sealed.values_list("payload", "retracted_seq"), *new])
 
 
 @dataclass
@@ -217,8 +231,11 @@ class _Batch:
         self.judges = list(run.judges.select_related("rating").order_by("position"))
         self.requested, self.answered = _coverage(self.payloads.values())
         before = {str(judge.pk) for judge in self.judges if judge.rating.requested}
-        unrated = _unrated(run, self.judges, before | self.requested.keys())
-        has_other_players = unrated != _unrated(run, self.judges, before)
+        out_before = {str(judge.pk) for judge in self.judges if judge.rating.is_left_out}
+        self.left_out = _left_out(run, entries) if self.has_decisions else out_before
+        self.leaves_others_out = self.left_out != out_before
+        unrated = _unrated(run, self.judges, before | self.requested.keys(), self.left_out)
+        has_other_players = unrated != _unrated(run, self.judges, before, out_before)
         changed = 1 if has_other_players else self._first_changed()
         self.fold = Fold.before(run, unrated, changed)
         self.fold.verdicts = {item: by_position(each) for item, each in self.payloads.items()}
@@ -252,6 +269,8 @@ class _Batch:
     def write(self) -> None:
         if self.payloads:
             self._count_answers()
+        if self.leaves_others_out:
+            self._leave_out()
         standings = self.fold.standings
         if self.votes or self.is_recounted:
             standings.grow(len(self.judges))
@@ -285,7 +304,14 @@ class _Batch:
             "SET requested = requested + %s, answered = answered + %s WHERE judge_id = %s",
             [(requested[judge], answered[judge], key(UUID(judge))) for judge in sorted(requested)],
         )
-        _write_answers(_answers(self.run, self.judges, self.payloads))
+        _write_answers(_answers(self.run, self.judges, self.payloads, self.left_out))
+
+    def _leave_out(self) -> None:
+        ratings, out = JudgeRating.objects.filter(judge__run=self.run), Q(judge__in=self.left_out)
+        ratings.filter(out).update(is_left_out=True)
+        ratings.filter(~out).update(is_left_out=False)
+        payloads = _latest(_sealed_verdicts(self.run)) | self.payloads
+        _write_answers(_answers(self.run, self.judges, payloads, self.left_out))
 
 
 def _unblinded(entry: Fact) -> int:
@@ -307,13 +333,17 @@ def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
 
 
 def _answers(
-    run: Run, judges: Iterable[Judge], payloads: Mapping[UUID, Payload]
+    run: Run,
+    judges: Iterable[Judge],
+    payloads: Mapping[UUID, Payload],
+    left_out: Collection[str],
 ) -> dict[UUID, tuple[int, ...]]:
     """Count, as `ANSWERS` are, what judges say of items; people need not agree with baselines.
 
     Only pairs, and items that are passed or flagged, have columns for what may be said of them.
     """
-    left_aside, answers = {str(judge.pk) for judge in judges if judge.is_baseline}, {}
+    left_aside = {str(judge.pk) for judge in judges if judge.is_baseline} | {*left_out}
+    answers = {}
     if not kind_of(run.queue).choices:
         return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
@@ -335,7 +365,8 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
     stored = dict(Checkpoint.objects.filter(run=run).values_list("seq", "standings"))
     points = dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings"))
     judges, (requested, answered) = list(run.judges.all()), _coverage(payloads.values())
-    unrated = _unrated(run, judges, requested)
+    left_out = _left_out(run)
+    unrated = _unrated(run, judges, requested, left_out)
     fold = Fold(run, unrated, verdicts={item: by_position(each) for item, each in payloads.items()})
     fold.count_stored(also_keep=stored)
     fold.keep()
@@ -348,8 +379,8 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
     if write and (stored, points) != (fold.checkpoints, fold.points):
         Fold(run, unrated).forget_after()
         fold.store()
-    yield from _rebuild_ratings(run, fold.standings, requested, answered, write=write)
-    answers, none = _answers(run, judges, payloads), (0,) * len(ANSWERS)
+    yield from _rebuild_ratings(run, fold.standings, requested, answered, left_out, write=write)
+    answers, none = _answers(run, judges, payloads, left_out), (0,) * len(ANSWERS)
     pairs = Item.objects.filter(queue=run.queue_id).values_list("pk", *ANSWERS)
     wrong = {pk: tuple(n) for pk, *n in pairs if tuple(n) != answers.get(pk, none)}
     if write:
@@ -364,6 +395,7 @@ def _rebuild_ratings(
     standings: elo.Standings,
     requested: Counter[str],
     answered: Counter[str],
+    left_out: Collection[str],
     *,
     write: bool,
 ) -> Iterator[Difference]:
@@ -377,6 +409,7 @@ def _rebuild_ratings(
             "disagree": standings.disagree[place],
             "requested": requested[judge],
             "answered": answered[judge],
+            "is_left_out": judge in left_out,
         }
         yield from correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
     unblinded = Entry.objects.filter(UNBLINDED, queue=run.queue_id).count()

@@ -181,6 +181,9 @@ class Pool:
             assert answer.failure is not None
             self._collected.pauses.append((model, seconds, answer.failure.reason))
             self._drop(lambda question, since: question.model == model)
+        elif answer.failure and answer.failure.is_permanent:
+            # Whoever writes it down says first whether the model is to be called again.
+            self._drop(lambda question, since: question.model == model)
         self._drop_old()
         following = None
         for place, (question, _) in enumerate(self._aside):

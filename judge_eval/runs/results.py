@@ -4,17 +4,21 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import reduce
+from operator import or_
 from typing import Any, TypeAlias
 
 from django.db import connection, transaction
-from django.db.models import JSONField, Model
+from django.db.models import JSONField, Model, Q
 from django.utils import timezone
 
+from humanjudge.lib.leases import free
+from humanjudge.lib.text import number_of
 from humanjudge.metrics import count
-from judge_eval.models import Call
+from judge_eval.models import Call, Run
 from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply, left_out
-from judge_eval.providers.errors import RAW_LIMIT, CallFailed
+from judge_eval.providers.errors import PERMANENT, RAW_LIMIT, CallFailed
 from judge_eval.runs import leases
 from judge_eval.runs.requests import Question, answered_by_another, judge_question
 from judge_eval.services import picture_of
@@ -24,6 +28,11 @@ from voting.models import Inference
 # Waits of 1, 2, 4 … 30 seconds: a provider may be away for a minute and a half.
 MOST_ATTEMPTS = 8
 LONGEST_WAIT = 30.0
+# After so many errors that every call would bring, a model of a run is not called any more.
+MOST_HOPELESS = 8
+# Of failed calls: so they begin.
+PERMANENTLY = reduce(or_, (Q(error__startswith=f"{status} ") for status in PERMANENT))
+HELD = " (not called: every call before it failed so)"
 EXCERPT = 2_000
 # In a change that was made to a reply: what follows is what the model had said.
 FORMER_REPLY = "; it had said: "
@@ -124,6 +133,30 @@ def _note_refused(answers: Sequence[Answer]) -> None:
         if names and not run.events.filter(kind="refused", data=about).exists():
             text = f"{model} is asked without {' and '.join(names)}, which it refuses."
             run.record("refused", text, **about)
+
+
+def hold_hopeless(run: Run, purpose: str, provider: str, model: str) -> list[Call]:
+    """Let the calls to a model fail that wait, where every one before failed for good.
+
+    They are not made: retrying asks for them again. Return them; those under way are let be.
+    """
+    own = Call.objects.filter(run=run, purpose=purpose, provider=provider, model=model)
+    failed = own.filter(state=Call.State.FAILED)
+    number = failed.filter(PERMANENTLY).count()
+    is_hopeless = number >= MOST_HOPELESS and not failed.exclude(PERMANENTLY).exists()
+    if not is_hopeless or own.filter(state=Call.State.DONE).exists():
+        return []
+    with transaction.atomic():
+        waiting = own.filter(free(timezone.now()), state=Call.State.WAITING)
+        calls = list(waiting.select_for_update(no_key=True, skip_locked=True).order_by("pk"))
+        if calls:
+            reason = failed.filter(attempts__gt=0).values_list("error", flat=True).first()
+            fields = _failed(f"{reason}{HELD}", "") | _FREE
+            Call.objects.filter(pk__in=[call.pk for call in calls]).update(**fields)
+            leases.write_off((call.pk, run.pk, call.reserved_nano) for call in calls)
+            text = f"{model} failed on every call so far: {number_of(len(calls), 'call')} not made."
+            run.record("held", text, model=model)
+    return calls
 
 
 def give_up(call: Call, failure: CallFailed) -> list[Call]:

@@ -18,7 +18,7 @@ from humanjudge.lib.leases import free, renew
 from humanjudge.lib.text import number_of
 from judge_eval.config.modes import MODES, RunMode, modes_without_votes
 from judge_eval.config.run_config import JUDGE_EVAL, old_name
-from judge_eval.models import REPEATED, Board, Call, Judge, Provider, Run, Verdict
+from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import extension_check, leases, results, verdicts
 from judge_eval.runs.hook_api import RunHelpers, output_of
@@ -94,6 +94,7 @@ def _mode_name(run: Run) -> str:
 def _ask_for_calls(run: Run) -> bool:
     """Let workers make the calls that can be made now; return whether there may be more."""
     _fail_without_provider(run)
+    _hold_hopeless(run)
     there_is_more = pair_outputs(run)
     there_is_more |= ask_for_verdicts(run)
     if leases.waiting_calls([run.pk]).exists():
@@ -110,6 +111,15 @@ def _fail_without_provider(run: Run) -> None:
     )
     for call in gone.order_by("pk")[:VERDICTS_AT_ONCE]:
         results.give_up(call, CallFailed(f"there is no provider named {call.provider}"))
+
+
+def _hold_hopeless(run: Run) -> None:
+    """Hold calls that were asked for since their model was found to answer nothing."""
+    failed = run.calls.filter(results.PERMANENTLY, state=Call.State.FAILED)
+    models = failed.order_by().values_list("purpose", "provider", "model").distinct()
+    for purpose, provider, model in models.exclude(purpose__in=TRIALS):
+        held = results.hold_hopeless(run, purpose, provider, model)
+        verdicts.settle({call.verdict_id for call in held if call.verdict_id is not None})
 
 
 def pair_outputs(run: Run) -> bool:

@@ -22,7 +22,7 @@ from judge_eval.config.estimates import cost
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.providers import protocols
 from judge_eval.providers.chat import ChatRequest
-from judge_eval.providers.errors import CallFailed
+from judge_eval.providers.errors import CallFailed, short_reason
 from judge_eval.runs import leases, providers, state
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of, forget_trials
@@ -169,6 +169,15 @@ class JudgeTrial:
     @property
     def answered(self) -> list[Call]:
         return [call for call in self.calls if call.state != Call.State.WAITING]
+
+    @property
+    def failure(self) -> str:
+        """What became of it where every answer failed, each for the same reason as the last."""
+        if any(call.state != Call.State.FAILED for call in self.calls):
+            return ""
+        number = len(self.calls)
+        times = f"all {('two', 'three')[number - 2]}" if number > 1 else "the only one"
+        return f"failed on {times}: {short_reason(self.calls[-1].error)}"
 
     @property
     def is_over(self) -> bool:

@@ -252,6 +252,7 @@ class _Worker:
                 leases.take([call for call in followed if call.pk not in answered], self._lease)
                 final = results.write(answers)
             self._note(final)
+            self._hold_hopeless(answers)
         except _AWAY:
             raise
         except Exception as error:
@@ -264,6 +265,17 @@ class _Worker:
                     self._write_down([answer])
             else:
                 raise
+
+    def _hold_hopeless(self, answers: Sequence[Answer]) -> None:
+        """Hold what waits of models whose errors are permanent, before it is claimed."""
+        calls = {
+            (call.run_id, call.purpose, call.provider, call.model): call
+            for call in (a.question.call for a in answers if a.failure and a.failure.is_permanent)
+            if call.run and not call.is_trial
+        }
+        for call in calls.values():
+            about = {"purpose": call.purpose, "provider": call.provider, "model": call.model}
+            self._note(results.hold_hopeless(call.run, **about))
 
     def _note(self, final: Sequence[Call]) -> None:
         self._runs |= {call.run_id for call in final if call.run_id is not None}

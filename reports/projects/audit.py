@@ -258,7 +258,9 @@ class _Teller:
         by = set(filter(None, (_fact(entry, "by") for entry in entries)))
         voters = Voter.objects.filter(project=project, pseudonym__in=by)
         self.names = {voter.pseudonym: str(voter) for voter in voters}
-        judged_by = {judge for entry in entries for judge, _ in _verdicts(entry) if is_uuid(judge)}
+        judged_by = {judge for entry in entries for judge, _ in _verdicts(entry)}
+        judged_by |= {_fact(entry, "judge") for entry in entries}
+        judged_by = {judge for judge in judged_by if is_uuid(judge)}
         judges = Judge.objects.filter(run__queue__project=project, pk__in=judged_by)
         self.judges = {str(pk): name for pk, name in judges.values_list("pk", "name")}
         self.changes = _changes_by([e.pk for e in entries if e.kind == Entry.Kind.PARAMETERS])
@@ -308,6 +310,8 @@ class _Teller:
         if action == "reverse":
             return f"{who} takes back the decision of entry {_target(entry)}"
         about = "it" if entry.item_id else f"all votes of {_who(entry)}"
+        if judge := _fact(entry, "judge"):
+            about = f"the judge {self.judges.get(judge, 'of before')} from all figures"
         return f"{who} {DECISIONS.get(action, 'decides about')} {about}"
 
 

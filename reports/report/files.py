@@ -175,16 +175,19 @@ def card_svg(report: Report) -> str:
     # What the words are about, where they are about judges.
     charts.sort(key=lambda chart: chart.key != PICTURE)
     lines = _lines(headline(report))
+    question = report.runs[0].question if len(report.runs) == 1 else ""
+    top = 150 + 44 * bool(question)
     width, height = CARD_SIZE
     context = {
         "report": report,
         "width": width,
         "height": height,
-        "lines": [(150 + 44 * place, line) for place, line in enumerate(lines)],
+        "question": question,
+        "lines": [(top + 44 * place, line) for place, line in enumerate(lines)],
         # As large as there is room, and not as in a file of its own.
         "chart": _SIZE.sub("", charts[0].svg(), count=1) if charts else "",
-        "chart_top": 170 + 44 * len(lines),
-        "chart_height": 400 - 44 * len(lines),
+        "chart_top": top + 20 + 44 * len(lines),
+        "chart_height": 550 - top - 44 * len(lines),
     }
     return render_to_string("reports/card.svg", context)
 

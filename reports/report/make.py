@@ -130,6 +130,7 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
         RunResults(
             id=str(pk),
             name=run.name,
+            question=run.question,
             noun=run.queue.noun,
             kind=run.queue.kind,
             source=run.note,

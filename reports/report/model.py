@@ -79,6 +79,7 @@ class RunResults(BaseModel):
 
     id: str
     name: str
+    question: str = ""
     noun: str
     kind: str
     source: str

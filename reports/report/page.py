@@ -249,4 +249,4 @@ def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
     elo = elo_of(of.elo.get(judge.id), findings.unrated.get(judge.id, ""), judge)
     cells = judge_cells(judge, findings) | {"elo": elo_cell(elo)}
     tag = BASELINE if judge.is_baseline else TUNED if judge.is_tuned else ""
-    return judge.name, tag, cells
+    return Figures(judge.name, tag, cells, judge.description)

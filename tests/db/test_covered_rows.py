@@ -51,7 +51,8 @@ COUNTED |= {"Item.lacks_output"}
 
 
 COVERED_OTHERWISE = {
-    *("Judge.is_tuned", "Run.config", "Item.unusable", "Verdict.cost_nano", "Verdict.unpriced"),
+    *("Judge.is_tuned", "Judge.description", "Run.question"),
+    *("Run.config", "Item.unusable", "Verdict.cost_nano", "Verdict.unpriced"),
     # What an entry is about.
     *("Run.queue", "Queue.project", "Queue.rubric", "VoterPrompt.project", "Judge.run"),
     *("Item.queue", "Item.a", "Item.b", "Inference.project", "Verdict.judge", "Verdict.item"),
@@ -146,7 +147,7 @@ def another(field, value):
 
 
 CHANGED = [*named(COVERED), *named(PRIVATE), "Run.config", "Item.unusable"]
-CHANGED += ["Verdict.cost_nano", "Verdict.unpriced"]
+CHANGED += ["Verdict.cost_nano", "Verdict.unpriced", "Run.question", "Judge.description"]
 
 
 @pytest.mark.parametrize("path", CHANGED)

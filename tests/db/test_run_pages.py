@@ -539,5 +539,6 @@ def costs_of(size):
 def test_pages_cost_the_same_at_1_and_at_200_calls():
     few = costs_of(1)
     assert costs_of(200) == few
-    # Five of them are for watches and for models that are left alone, seven for the head.
-    assert few["progress"] <= 22
+    # Five of them are for watches and for models that are left alone, seven for the head, and two
+    # for judges that are left out or may be.
+    assert few["progress"] <= 24

@@ -138,7 +138,9 @@ def test_texts_are_counted_as_long_as_they_may_be():
 def test_the_frames_of_turns_are_counted():
     chat = conversation([{"role": "assistant", "content": "Hi"}] * 99)
     run = config(models=["m"], judges=["j"], kind="text", prompts=[chat], items={})
-    sent = messages("1", run.question, kind="text", prompt=chat, rubric=run.rubric, outputs=[""])
+    sent = messages(
+        "1", run.judge_question, kind="text", prompt=chat, rubric=run.rubric, outputs=[""]
+    )
     characters = sum(len(message["content"]) for message in sent)
     judging = estimate(run, {}).lines[-1].prompt_tokens - run.generation.max_tokens
     assert characters / 4 <= judging <= characters / 3

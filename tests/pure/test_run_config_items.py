@@ -25,7 +25,7 @@ def judges_of(items, *judges):
 
 def test_an_empty_object_asks_whether_each_output_passes():
     run = parse(config({}))
-    assert run.question == JudgeQuestion(("pass", "flag"), "pass_flag", is_graded=False)
+    assert run.judge_question == JudgeQuestion(("pass", "flag"), "pass_flag", is_graded=False)
     assert (run.ballot, run.rubric) == ((), SINGLE_RUBRICS["pass_flag"])
     assert run.items.flag_categories[0] == "incorrect"
 
@@ -41,8 +41,8 @@ def test_an_empty_object_asks_whether_each_output_passes():
 )
 def test_what_is_offered_and_that_it_stays_so(items, offered):
     run = parse(config(items, judging={"samples": 3}))
-    assert tuple(run.question.ballot) == offered
-    assert run.question.is_graded == items.get("graded", False)
+    assert tuple(run.judge_question.ballot) == offered
+    assert run.judge_question.is_graded == items.get("graded", False)
     assert parse(run.as_dict()) == run
 
 

@@ -1,8 +1,9 @@
 """What curators and leads decide, as entries of the ledger hold it, and what of it stands.
 
-A `decision` entry is about an item, or about a voter of a queue. Its payload says what was decided,
-by which pseudonym, and the salted hash of why; the reason itself stands beside the chain, as
-comments do. Of the decisions that nobody reversed the latest one stands; a note decides nothing.
+A `decision` entry is about an item, or about a voter or a judge of a queue. Its payload names the
+judge, and says what was decided, by which pseudonym, and the salted hash of why; the reason itself
+stands beside the chain, as comments do. Of the decisions that nobody reversed the latest one
+stands; a note decides nothing.
 
 A `parameters` entry of a queue may change how many votes its items want, from that entry on::
 
@@ -74,6 +75,8 @@ class Decision(BaseModel):
     action: Action
     by: Annotated[str, Field(max_length=16)]
     why: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
+    # Whom it leaves out, or lets count again, where it is about a judge of its queue.
+    judge: Annotated[str, Field(max_length=36)] | None = None
     # Another round: the votes that the item wants from here on, and those it wanted before.
     votes_wanted: _Number | None = None
     instead_of: _Number | None = None
@@ -126,6 +129,26 @@ def votes_required_in(payload: object) -> dict[UUID, int]:
         return {}
     items = _VotesRequired.model_validate(change).items
     return {item: votes for votes, some in items.items() for item in some}
+
+
+def judges_left_out(decisions: Iterable[tuple[Any, int | None]]) -> set[str]:
+    """Return the judges that decisions leave out; each has its payload and what reversed it.
+
+    >>> judges_left_out(
+    ...     [
+    ...         ({"action": "exclude", "judge": "a"}, None),
+    ...         ({"action": "exclude", "judge": "b"}, 9),
+    ...         ({"action": "exclude"}, None),
+    ...     ]
+    ... )
+    {'a'}
+    """
+    standing_payloads = (payload for payload, reversed_by in decisions if reversed_by is None)
+    return {
+        payload["judge"]
+        for payload in standing_payloads
+        if isinstance(payload, dict) and payload.get("judge") and payload["action"] == "exclude"
+    }
 
 
 # What a decision is about: an item, or a queue and one of its voters.

@@ -31,7 +31,7 @@ def _taken(schema: JsonObject) -> JsonObject:
         return {"action": BooleanOptionalAction, "default": None}
     if "enum" in option:
         return {"choices": option["enum"]}
-    if "properties" in option.get("items", {}):
+    if "properties" in option.get("items", {}) or option["type"] == "object":
         return {"type": loads}
     return {"type": {"integer": int, "number": float, "array": _words}.get(option["type"], str)}
 

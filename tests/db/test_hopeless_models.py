@@ -1,0 +1,82 @@
+"""A model whose calls all fail for good is not called again and again: the rest is held."""
+
+import pytest
+from django.urls import reverse
+
+from judge_eval.models import Call, Run
+from judge_eval.providers.errors import CallFailed
+from judge_eval.runs import lifecycle, results, trial, worker
+from judge_eval.runs.lifecycle import create
+from tests.helpers.run_maker import go_on, make_config, make_provider, make_started
+from tests.makers import make_project, make_run, user_client
+
+pytestmark = pytest.mark.django_db
+PROMPTS = [f"Prompt {number}." for number in range(30)]
+CONFIG = {"judges": ["judge-ghost", "judge-long"], "prompts": PROMPTS}
+
+
+def calls_to(model="judge-ghost"):
+    return Call.objects.filter(model=model)
+
+
+@pytest.fixture
+def run(at):
+    at.control(mode="unknown_model", models=["judge-ghost"])
+    run = go_on(make_started(at, {"concurrency": 1}, **CONFIG))
+    return Run.objects.get(pk=run.pk)
+
+
+def test_after_eight_of_eight_the_others_are_held_and_people_can_vote(at, run):
+    asked = [request["model"] for request in at.requests].count("judge-ghost")
+    assert 8 <= asked <= 8 + 2
+    assert calls_to().filter(attempts=0, state="failed").count() == 60 - asked
+    assert run.state == "voting"
+    assert calls_to("judge-long").filter(state="done").count() == 60
+    event = run.events.filter(kind="held").first()
+    assert event.text.startswith("judge-ghost failed on every call so far")
+    page = user_client().get(reverse("run-progress", args=[run.pk])).content.decode()
+    words = " ".join(page.split())
+    assert f"{asked} so far; {60 - asked} more are held and were not made" in words
+    assert "?leave_out=judge-ghost#leave-out" in page
+
+
+def test_retrying_asks_for_all_of_them_and_holds_them_again(at, run):
+    assert lifecycle.retry_failed(run.pk) == 60
+    at.control(mode="ok", reset=True)
+    assert go_on(run).state == "voting"
+    assert calls_to().filter(state="done").count() == 60
+
+
+@pytest.mark.parametrize("mode", ["insufficient_quota"])
+def test_other_errors_hold_nothing(at, mode):
+    at.control(mode=mode, models=["judge-ghost"])
+    go_on(make_started(at, {"concurrency": 1}, **CONFIG))
+    assert not calls_to().filter(attempts=0).exists()
+
+
+@pytest.mark.parametrize(
+    "status, is_permanent",
+    [(401, True), (403, True), (404, True), (400, False), (429, False), (None, False)],
+)
+def test_which_errors_are_permanent(status, is_permanent):
+    assert CallFailed("no", status=status).is_permanent == is_permanent
+
+
+def test_one_answer_shows_that_there_is_hope(at, run):
+    Call.objects.filter(pk=calls_to().first().pk).update(state="done", error="", winner="A")
+    calls_to().filter(state="failed", attempts=0).update(state="waiting", error="")
+    about = {"purpose": "judge", "provider": "default", "model": "judge-ghost"}
+    assert results.hold_hopeless(run, **about) == []
+
+
+def test_a_try_out_without_any_answer_says_so_in_its_head(at):
+    project = make_project()
+    make_provider(at)
+    make_run(project, pairs=5)
+    at.control(mode="unknown_model", models=["judge-ghost"])
+    run = create(project, make_config(judges=["judge-ghost"]))
+    trial.try_judge(run.pk, run.judges.get(name="judge-ghost").pk)
+    worker.work()
+    assert trial.latest(run).failure == "failed on all three: 404 no such model or address"
+    page = user_client().get(reverse("run-draft", args=[run.pk])).content.decode()
+    assert "judge-ghost: failed on all three: 404 no such model or address" in page
