@@ -1,14 +1,14 @@
 """The first page: what this is, a finished study, and what waits for who is logged in."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, OuterRef, Q, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
@@ -17,29 +17,28 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from humanjudge.charts.plot import Plot
 from humanjudge.http import Context
 from humanjudge.lib.text import number_of
-from judge_eval.access import open_items_with_votes
 from judge_eval.findings.cache import request_findings
+from judge_eval.findings.model import RunFindings
 from judge_eval.findings.pictures import plot_of
 from judge_eval.models import Findings, Run
 from judge_eval.runs.demo import FIRST_START, FIRST_STUDY
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, invites_address, unstuck
-from reports.models import Quality, Share
-from reports.quality.views import pass_rates
+from reports.models import Share
 from reports.review.services import reviews
 from voting.access import can_make_runs, projects_where
 from voting.models import Invite, Project, Queue
 from voting.selectors import left_for_user
-from voting.tuning import OF_TUNED
 from voting.voters import invite_token, refusal
 
 MOST_RUNS: Final = 12
 MOST_QUEUES: Final = 3
 MOST_SHARES: Final = 5
-MOST_PROJECTS: Final = 8
-RUNS_OF_PROJECT: Final = 4
+MOST_CARDS: Final = 6
+MOST_WAITING: Final = 5
 # Nothing is counted further.
 MANY: Final = 1_000
 SOON: Final = timedelta(days=7)
@@ -53,11 +52,17 @@ class Waiting(NamedTuple):
     address: str
 
 
-class ProjectInShort(NamedTuple):
+class RunCard(NamedTuple):
+    """A run with its board in a clause and a picture, where that tells voters nothing new."""
+
+    run: Run
+    headline: str
+    plot: Plot | None
+
+
+class ProjectCards(NamedTuple):
     project: Project
-    pass_rates: str
-    # With the headline of its board, where that tells voters nothing that they may not know.
-    runs: list[tuple[Run, str]]
+    cards: list[RunCard]
 
 
 @never_cache
@@ -72,12 +77,12 @@ def home(request: HttpRequest) -> HttpResponse:
         context |= _study(example) if example else {}
     if isinstance(request.user, User):
         mine = projects_where(request.user, "see")
-        projects = list(mine.order_by("-created_at")[: MOST_PROJECTS + 1])
+        cards = newest_cards(mine)
         context |= {
-            "waiting": [*_reviews(request), *(line for of in WAITING for line in of(request.user))],
-            "projects": in_short(request.user, projects[:MOST_PROJECTS]),
-            "has_runs": Run.objects.filter(queue__project__in=mine).exists(),
-            "has_more_projects": len(projects) > MOST_PROJECTS,
+            "waiting": waiting_for(request),
+            "groups": by_project(cards),
+            "has_runs": bool(cards),
+            "is_member": mine.exists(),
             "may_make": can_make_runs(request.user),
         }
     return render(request, "reports/home.html", context)
@@ -125,7 +130,14 @@ def _stuck_runs(user: User) -> list[Waiting]:
     stuck = mine.filter(Q(state__in=NEXT) | Q(pk__in=silent)).order_by("-created_at")
     rows = list(stuck.defer("config")[: MOST_RUNS + 1])
     steps = [(run, unstuck(run, silent.get(run.pk, []))) for run in rows[:MOST_RUNS]]
-    lines = [Waiting(run.name, step.words, step.address) for run, step in steps if step]
+    alike = defaultdict[str, list[Waiting]](list)
+    for run, step in steps:
+        if step:
+            alike[step.words].append(Waiting(run.name, step.words, step.address))
+    lines = [
+        Waiting(f"{len(same)} runs", words, reverse("runs")) if len(same) > 1 else same[0]
+        for words, same in alike.items()
+    ]
     more = [Waiting("More runs", "See all runs", reverse("runs"))] if len(rows) > MOST_RUNS else []
     return lines + more
 
@@ -175,37 +187,40 @@ def _shares(user: User) -> list[Waiting]:
 WAITING: Final = (_stuck_runs, _votes, _shares)
 
 
-# --- projects and their runs ----------------------------------------------------------------------
+def waiting_for(request: HttpRequest) -> list[Waiting]:
+    """Return what waits, the most urgent first, and no more than one reads."""
+    assert isinstance(request.user, User)
+    lines = [*_reviews(request), *(line for find in WAITING for line in find(request.user))]
+    return lines[:MOST_WAITING]
 
 
-def in_short(user: User, projects: Sequence[Project]) -> list[ProjectInShort]:
-    """Return projects with their newest runs, and pass rates that tell the user of no vote."""
-    runs = _newest_runs(projects)
-    figures = Findings.objects.filter(part="", run__in=[r.pk for own in runs.values() for r in own])
-    rows = figures.values_list("run", "run__state", "data__claims__best", "data__words")
-    over = Run.State.COMPLETE
-    headlines = {run: says for run, state, best, says in rows if state == over or best is not None}
-    qualities = defaultdict[UUID, list[Quality]](list)
-    voting = open_items_with_votes(user, *(project.pk for project in projects))
-    shown = Quality.objects.filter(project__in=projects).exclude(OF_TUNED)
-    shown = shown.exclude(project__in=voting.values("queue__project"))
-    for each in shown.order_by("series"):
-        qualities[each.project_id].append(each)
-    return [
-        ProjectInShort(
-            project,
-            pass_rates(qualities[project.pk]),
-            [(run, headlines.get(run.pk, "")) for run in runs[project.pk]],
-        )
-        for project in projects
-    ]
+# --- runs -----------------------------------------------------------------------------------------
 
 
-def _newest_runs(projects: Sequence[Project]) -> dict[UUID, list[Run]]:
-    place = Window(RowNumber(), partition_by="queue__project", order_by="-created_at")
+def newest_cards(projects: QuerySet[Project]) -> list[RunCard]:
+    """Return the runs that something happened in last, as many as a page is read for."""
     runs = Run.objects.filter(queue__project__in=projects, archived_at=None)
-    newest = runs.annotate(place=place).filter(place__lte=RUNS_OF_PROJECT)
-    by_project = defaultdict[UUID, list[Run]](list)
-    for run in newest.select_related("queue", "board").defer("config").order_by("place"):
-        by_project[run.queue.project_id].append(run)
-    return by_project
+    # Figures follow each vote and decision, so their time is that of the last one.
+    whole = Findings.objects.filter(part="", run=OuterRef("pk"))
+    runs = runs.annotate(active_at=Coalesce(whole.values("computed_at"), "created_at"))
+    newest = runs.select_related("queue__project", "board").defer("config")
+    shown = list(newest.order_by("-active_at", "-created_at")[:MOST_CARDS])
+    figures = dict(Findings.objects.filter(part="", run__in=shown).values_list("run", "data"))
+    return [_card(run, figures.get(run.pk) or {}) for run in shown]
+
+
+def _card(run: Run, data: Mapping[str, Any]) -> RunCard:
+    best = data.get("claims", {}).get("best")
+    if run.state != Run.State.COMPLETE and best is None:
+        return RunCard(run, "", None)
+    figures = RunFindings.read(data)
+    return RunCard(run, data.get("words", ""), plot_of(figures) if figures else None)
+
+
+def by_project(cards: Sequence[RunCard]) -> list[ProjectCards]:
+    """Put cards of one project beside each other, and projects in the order of their first."""
+    groups = dict[UUID, ProjectCards]()
+    for card in cards:
+        project = card.run.queue.project
+        groups.setdefault(project.pk, ProjectCards(project, [])).cards.append(card)
+    return list(groups.values())
