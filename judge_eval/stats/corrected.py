@@ -28,6 +28,8 @@ TOO_FEW_LABELS: Final = (
     "less often"
 )
 NOTHING_LEFT: Final = "nothing is left to correct: people voted wherever the judge has a verdict"
+# Of fewer prompts with votes, a judge that has read nothing seems to save some in 5 to 9 % of runs.
+FEWEST_FOR_SAVING: Final = 30
 UNSELECTIVE: Final = "the judge tells passed from flagged outputs hardly better than by chance"
 NO_BOTH: Final = "nothing has both a vote and a verdict"
 LEAST_ANSWERED: Final = 0.95
@@ -248,7 +250,8 @@ def corrected(
         figure = _estimate(mean, number[labelled], "ppi++")
         graded = ~np.isnan(people)
         votes = mean_by_prompt(people[graded], number[graded])
-        saving = 1 - (mean.error / votes.error) ** 2 if votes.error else None
+        if votes.error and len(np.unique(number[labelled])) >= FEWEST_FOR_SAVING:
+            saving = 1 - (mean.error / votes.error) ** 2
         if are_passes:
             rates = _by_rates(grades, float(np.mean(judged[is_asked])))
     return Corrected(

@@ -181,8 +181,9 @@ class Corrected:
     """How often people prefer or pass some outputs, by one judge.
 
     By its verdicts alone; how much higher these are than people's, where both are there; and
-    `corrected` by that, with the share of people's votes that this saves. `by_rates` is the same by
-    how well it finds what passes and what is flagged. On `unvoted` items it alone has an answer.
+    `corrected` by that, with the share of people's votes that this saves, where enough prompts have
+    votes to tell. `by_rates` is the same by how well it finds what passes and what is flagged. On
+    `unvoted` items it alone has an answer.
     """
 
     judge: Share

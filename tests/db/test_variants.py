@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from humanjudge.http import Problem
-from judge_eval.baselines import names_asked, names_for
 from judge_eval.api.votes import results_of
+from judge_eval.baselines import names_asked, names_for
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.workshop import look_at_held_out
@@ -199,7 +199,8 @@ def test_a_variant_is_held_against_baselines_that_were_asked_in_its_orders(at):
     assert judges["always-second (as stored)"]["overall"]["value"] == 0.95
     assert judges["second"]["overall"]["value"] > 0.9 > judges["coin"]["overall"]["value"]
     assert {judges[name]["beats_floor"] for name in ("judge-long", *once)} == {False}
-    gate, client = f"/api/runs/{run.pk}/gate?beats_floor=true&judge=", key_client(make_key("read")[1])
+    gate = f"/api/runs/{run.pk}/gate?beats_floor=true&judge="
+    client = key_client(make_key("read")[1])
     assert [client.get(gate + name).json()["code"] for name in once] == [3, 1]
     assert ledger.replay(run.queue.project, write=False) == []
 
