@@ -19,8 +19,7 @@ from humanjudge.lib.tables import (
 from humanjudge.lib.text import fixed, listed, number_of
 from judge_eval.findings.columns import Value
 from judge_eval.findings.model import GeneratorRates, JudgeRates, RunFindings
-from judge_eval.stats.corrected import FEWEST_FOR_SAVING
-from judge_eval.stats.estimate import Estimate
+from judge_eval.stats.estimate import FEWEST_FOR_SAVING, Estimate
 
 Rates: TypeAlias = tuple[GeneratorRates, JudgeRates]
 

@@ -16,7 +16,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.estimate import FEWEST_PROMPTS, Corrected, Estimate, Share, no_figure
+from judge_eval.stats.estimate import (
+    FEWEST_FOR_SAVING,
+    FEWEST_PROMPTS,
+    Corrected,
+    Estimate,
+    Share,
+    no_figure,
+)
 from judge_eval.stats.judge_figures import TOO_FEW_PROMPTS, share_of_prompts
 
 # Items on which people and the judge differ, and such on which people say what they say less often.
@@ -28,8 +35,6 @@ TOO_FEW_LABELS: Final = (
     "less often"
 )
 NOTHING_LEFT: Final = "nothing is left to correct: people voted wherever the judge has a verdict"
-# Of fewer prompts with votes, a judge that has read nothing seems to save some in 5 to 9 % of runs.
-FEWEST_FOR_SAVING: Final = 30
 UNSELECTIVE: Final = "the judge tells passed from flagged outputs hardly better than by chance"
 NO_BOTH: Final = "nothing has both a vote and a verdict"
 LEAST_ANSWERED: Final = 0.95
