@@ -16,6 +16,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from judge_eval.stats import elo
+from judge_eval.stats.estimate import MARGIN
 from voting.kinds import LONGEST_CHOICE
 from voting.models import ApiKey, Inference, Item, Project, Queue, Voter, VoterPrompt
 
@@ -184,6 +185,14 @@ class Run(models.Model):
     def is_given(self) -> bool:
         """Whether its outputs were brought here: nothing can be generated again."""
         return self.config is None or self.config.get("outputs") == "given"
+
+    @property
+    def margin(self) -> float:
+        """Within how much agreement per vote its judges are practically the same, as was stated.
+
+        An entry of the ledger fixes it later, perhaps a smaller one.
+        """
+        return float((self.config or {}).get("margin", MARGIN))
 
     @property
     def budget_usd(self) -> Decimal | None:

@@ -48,6 +48,7 @@ from judge_eval.baselines import (
 )
 from judge_eval.prompts import judge
 from judge_eval.prompts.judge import JudgeQuestion
+from judge_eval.stats.estimate import MARGIN
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG, SIDES, Choice
 from voting.conversations import MOST_MESSAGES, conversation
 from voting.kinds import LONGEST_CHOICE, NO_LABELS, RATINGS, SEPARATOR, Options, Word
@@ -121,6 +122,8 @@ Extension: TypeAlias = Annotated[Line, Field(max_length=50)]
 Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None
 # How much worse than a person a judge may be in the Alt-Test.
 Epsilon: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+# Within how much agreement per vote two judges are practically the same, as a share.
+Margin: TypeAlias = Annotated[float, Field(gt=0, le=0.25, allow_inf_nan=False)]
 Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
 # What a provider calls its levels: low, medium, high and others.
 Effort: TypeAlias = Annotated[Line, Field(max_length=20)]
@@ -402,6 +405,7 @@ class RunConfig(Part):
     provider: Provider = DEFAULT_PROVIDER
     budget_usd: Usd | None = None
     epsilon: Epsilon = 0.2
+    margin: Margin = MARGIN
 
     @property
     def providers(self) -> set[str]:

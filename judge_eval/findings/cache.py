@@ -206,7 +206,7 @@ def fix_margin(run: Run) -> None:
     with transaction.atomic():
         project = ledger.locked(run.queue.project_id)
         if not fixed.exists():
-            payload = {MARGIN: repr(round(margin_above(shares), 4))}
+            payload = {MARGIN: repr(round(margin_above(shares, run.margin), 4))}
             ledger.append(project.pk, [Entry(project=project, payload=payload, **about)])
 
 

@@ -33,7 +33,6 @@ from judge_eval.models import Judge
 from judge_eval.stats import elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
-from judge_eval.stats.claims import MARGIN
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.elo_orders import SEED, elo_range
 from judge_eval.stats.estimate import LabelRates, Share, best_first
@@ -93,7 +92,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         most,
         outcomes.floor,
         is_silent=np.isin(np.arange(len(judges)), [*silent]),
-        margin=MARGIN if history.margin is None else history.margin,
+        margin=outcomes.run.margin if history.margin is None else history.margin,
         by_answer=ranked.by_answer,
         is_partly_asked=np.isin(np.arange(len(judges)), [*asked_about]),
     )

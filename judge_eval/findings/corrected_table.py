@@ -19,7 +19,7 @@ from humanjudge.lib.tables import (
 from humanjudge.lib.text import fixed, listed, number_of
 from judge_eval.findings.columns import Value
 from judge_eval.findings.model import GeneratorRates, JudgeRates, RunFindings
-from judge_eval.stats.estimate import Estimate
+from judge_eval.stats.estimate import FEWEST_FOR_SAVING, Estimate
 
 Rates: TypeAlias = tuple[GeneratorRates, JudgeRates]
 
@@ -147,6 +147,11 @@ def _saving(judge: str, rows: Sequence[Rates]) -> str:
         return f"People have voted wherever {judge} has a verdict: nothing is left to correct."
     savings = [each.rates.saving for _, each in rows if each.rates.saving is not None]
     if not savings:
+        if any(each.rates.corrected.method == "ppi++" for _, each in rows):
+            return (
+                f"How many votes {judge} saves is told from {FEWEST_FOR_SAVING} prompts with "
+                "votes on: of fewer, chance may seem to save some."
+            )
         return "There are too few votes yet to correct its figures by them."
     # The largest of several would promise by chance.
     saving = median(savings)

@@ -218,6 +218,12 @@ class RunForm(ProjectForm):
         "people, 0.1 beside crowd workers.",
         forms.FloatField,
     )
+    margin = _number(
+        "Judges are practically the same within, points",
+        "Of agreement with people: 10 where nothing else is said, 25 at most. It is fixed once 50 "
+        "votes are in, and smaller where a baseline is nearly always right.",
+        forms.FloatField,
+    )
     generation_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)
     generation_max_tokens = _number("Max output tokens")
     judging_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)
@@ -259,6 +265,12 @@ class RunForm(ProjectForm):
         if percent is not None and not 0 <= percent <= 100:
             raise forms.ValidationError("Must be from 0 to 100.")
         return None if percent is None else percent / 100
+
+    def clean_margin(self) -> float | None:
+        points: float | None = self.cleaned_data["margin"]
+        if points is not None and not 0 < points <= 25:
+            raise forms.ValidationError("Must be above 0, and up to 25.")
+        return None if points is None else points / 100
 
     def clean_provider(self) -> str:
         name: str = self.cleaned_data["provider"]
@@ -466,6 +478,7 @@ def _values(config: RunConfig) -> Context:
     for part in PARTS:
         values |= {f"{part}_{name}": value for name, value in getattr(config, part)}
     values["overlap_share"] *= 100
+    values["margin"] *= 100
     return {
         name: f"{value:g}" if isinstance(value, float) else value
         for name, value in values.items()

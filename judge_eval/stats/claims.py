@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.bradley_terry import tie_groups
-from judge_eval.stats.estimate import LEADS, SIGNIFICANCE, best_first
+from judge_eval.stats.estimate import LEADS, MARGIN, SIGNIFICANCE, best_first
 from judge_eval.stats.evidence import (
     FEWEST_FOR_FORECAST,
     NEVER,
@@ -39,8 +39,6 @@ from judge_eval.stats.outcomes_table import UNASSIGNED
 
 # Evidence beyond this is not told apart, and could be more than a float holds.
 MOST_EVIDENCE: Final = 1e15
-# So far apart in agreement per vote two judges may be at most and still do the same in practice.
-MARGIN: Final = 0.10
 _LOG_BOUND: Final = log(1 / SIGNIFICANCE)
 _TOLERANCE: Final = 1e-6
 _HALVINGS: Final = 20
@@ -431,17 +429,20 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
     return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
 
 
-def margin_above(baselines: Sequence[float]) -> float:
+def margin_above(baselines: Sequence[float], stated: float = MARGIN) -> float:
     """Return the margin of a run whose `baselines` agree with people so often.
 
-    It is never more than half of what lies between the best of them and 1.
+    It is the one that a team has stated, and never more than half of what lies between the best of
+    them and 1.
 
     Examples
     --------
     >>> margin_above([]), margin_above([0.25, 0.5]), round(margin_above([0.5, 0.94]), 6)
     (0.1, 0.1, 0.03)
+    >>> margin_above([0.5], stated=0.05), margin_above([0.5], stated=0.25)
+    (0.05, 0.25)
     """
-    return min(MARGIN, (1 - max(baselines, default=0.0)) / 2)
+    return min(stated, (1 - max(baselines, default=0.0)) / 2)
 
 
 def _counted(

@@ -16,7 +16,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.estimate import FEWEST_PROMPTS, Corrected, Estimate, Share, no_figure
+from judge_eval.stats.estimate import (
+    FEWEST_FOR_SAVING,
+    FEWEST_PROMPTS,
+    Corrected,
+    Estimate,
+    Share,
+    no_figure,
+)
 from judge_eval.stats.judge_figures import TOO_FEW_PROMPTS, share_of_prompts
 
 # Items on which people and the judge differ, and such on which people say what they say less often.
@@ -248,7 +255,8 @@ def corrected(
         figure = _estimate(mean, number[labelled], "ppi++")
         graded = ~np.isnan(people)
         votes = mean_by_prompt(people[graded], number[graded])
-        saving = 1 - (mean.error / votes.error) ** 2 if votes.error else None
+        if votes.error and len(np.unique(number[labelled])) >= FEWEST_FOR_SAVING:
+            saving = 1 - (mean.error / votes.error) ** 2
         if are_passes:
             rates = _by_rates(grades, float(np.mean(judged[is_asked])))
     return Corrected(

@@ -18,8 +18,13 @@ PASSES: Final = 0.5
 # Below it words name coverage too.
 WELL_COVERED: Final = 0.95
 Z95: Final = 1.959963984540054
+# So far apart in agreement per vote two judges may be and still be practically the same, where a
+# team states nothing else.
+MARGIN: Final = 0.10
 # With fewer of them no share has an interval.
 FEWEST_PROMPTS: Final = 10
+# Of fewer prompts with votes, a judge that has read nothing seems to save some in 5 to 9 % of runs.
+FEWEST_FOR_SAVING: Final = 30
 _NAMES_KEPT: Final = 20
 
 
@@ -181,8 +186,9 @@ class Corrected:
     """How often people prefer or pass some outputs, by one judge.
 
     By its verdicts alone; how much higher these are than people's, where both are there; and
-    `corrected` by that, with the share of people's votes that this saves. `by_rates` is the same by
-    how well it finds what passes and what is flagged. On `unvoted` items it alone has an answer.
+    `corrected` by that, with the share of people's votes that this saves, where enough prompts have
+    votes to tell. `by_rates` is the same by how well it finds what passes and what is flagged. On
+    `unvoted` items it alone has an answer.
     """
 
     judge: Share

@@ -188,6 +188,14 @@ def test_the_page_has_the_corrected_rates_of_the_best_judge_and_of_any(compared_
     assert "up to" not in other
 
 
+def test_of_few_prompts_the_page_says_that_no_saving_is_told_yet(compared_run):
+    row = Findings.objects.get(run=compared_run)
+    for of in row.data["generators"]:
+        of["judges"][0]["rates"]["saving"] = None
+    row.save()
+    assert "How many votes gpt-5 saves is told from 30 prompts" in text_of(page(compared_run))
+
+
 def test_where_everything_is_voted_on_the_page_says_so():
     run = compared(voted=60, pairs=60, both_bad=18)
     for of in rates_of(run):

@@ -15,8 +15,20 @@ from judge_eval.findings.pictures import chart_names, on_page
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from judge_eval.stats.elo import SILENT
 from judge_eval.tasks import refresh_findings
+from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
-from tests.makers import judges_of, make_judges, make_run, make_vote, make_voter, pairs_of, seal_all
+from tests.makers import (
+    judges_of,
+    make_judges,
+    make_many_votes,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+)
+from voting.choices import SWAPPED
 from voting.models import Inference, Item
 from voting.services import undo_last_vote
 
@@ -240,6 +252,61 @@ def test_a_single_judge_stands_beside_people_and_floor():
     assert "No baseline is on the board, so the floor is not known." in data["notes"]
     beside = data["judges"][0]["beside_people"]
     assert (beside["trials"], data["among_people"]["votes"]["trials"]) == (36, 36)
+
+
+@pytest.mark.parametrize(
+    "prompts, headline, floor, more",
+    [
+        (
+            12,
+            (
+                "reader (83 %) leads random (25 %) by 58 points (26 to 91), not settled "
+                "(31 : 1 of 60 : 1). 120 votes of 10 people on 12 prompts; add prompts."
+            ),
+            "reader leads random, not settled (31 : 1 of 60 : 1).",
+            ["Not settled: 12 prompts are few: 120 votes on them count as 12. Add prompts."],
+        ),
+        (
+            24,
+            (
+                "reader agrees with people on 83 %, random on 25 %: 58 points more (37 to 80; "
+                "evidence 2,180 : 1). It is the only judge: 240 votes of 10 people on 24 prompts."
+            ),
+            "It beats the baselines.",
+            [],
+        ),
+    ],
+)
+def test_of_few_prompts_it_is_said_by_how_much_a_judge_leads_its_floor(
+    prompts, headline, floor, more
+):
+    """Of 83 % against 0, 0 and 25 %: never that no judge beats the baselines yet."""
+    said = ["AB"[place % 2] for place in range(prompts)]
+    says = [
+        [
+            SWAPPED[choice] if place % 6 == 0 else choice,
+            *["tie", "tie"],
+            choice if place % 4 == 1 else SWAPPED[choice],
+        ]
+        for place, choice in enumerate(said)
+    ]
+    names = ["reader", "always-first", "longer-wins", "random"]
+    run = make_run(says=says, names=names, votes_wanted=10, baselines=names[1:])
+    voters, chosen = [make_voter(run) for _ in range(10)], zip(pairs_of(run), said, strict=True)
+    make_many_votes(run, [(voter, *vote) for vote in chosen for voter in voters])
+    seal_all(run.queue.project)
+    data = computed(run).data
+    assert [round(judge["overall"]["value"], 2) for judge in data["judges"]] == [0.83, 0, 0, 0.25]
+    people = "People: Among themselves they agree on 100 %."
+    assert data["words"] == headline
+    assert data["more"] == [f"Floor: {floor}", *more, people]
+    assert data["judges"][0]["beats_floor"] is (prompts == 24)
+    board = text_of(user_client().get(f"/runs/{run.pk}/"))
+    assert headline in board
+    assert floor in board
+    assert "No judge beats" not in board
+    # Against each baseline by itself the reader may be ahead, and is.
+    assert data["claims"]["beats"][0][1:3] == [True, True]
 
 
 def test_a_ballot_of_sides_only_leaves_out_ties_of_people_and_of_judges():

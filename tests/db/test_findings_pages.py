@@ -10,12 +10,13 @@ from django.utils import timezone
 
 from humanjudge.cli.lines import findings_lines
 from judge_eval.findings.cache import compute as compute_once
-from judge_eval.models import Findings
+from judge_eval.models import Findings, Run
 from reports.report.links import make_share
 from tests.helpers.board_rows import board_of
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute, voted_run
+from tests.helpers.run_maker import make_config
 from tests.makers import (
     change_verdicts,
     key_client,
@@ -335,3 +336,23 @@ def test_a_baseline_that_is_always_right_leaves_no_margin_and_figures_are_comput
     for _ in range(2):  # with the entry that fixes it, and after
         assert compute(run).data["claims"]["margin"] == 0
         seal_all(run.queue.project)
+
+
+def margin_of(run, stated):
+    """The margin of a run's figures, where its config states one."""
+    Run.objects.filter(pk=run.pk).update(config=make_config(margin=stated).as_dict())
+    return compute(run).data["claims"]["margin"]
+
+
+@pytest.mark.parametrize("stated, fixed", [(0.04, 0.04), (0.2, 0.125)])
+def test_the_margin_that_a_team_states_is_fixed_once_50_votes_are_in(stated, fixed):
+    """Half of what lies between the best baseline and 100 % is the most."""
+    assert margin_of(voted_run(people=1, computed=False), stated) == stated
+    run = voted_run(people=1, pairs=60, computed=False)
+    # What a config says later changes nothing.
+    for said in (stated, stated, 0.01):
+        margin_of(run, said)
+        seal_all(run.queue.project)
+    assert margin_of(run, 0.01) == fixed
+    entries = Entry.objects.filter(queue=run.queue_id, payload__has_key="margin")
+    assert [entry.payload for entry in entries] == [{"margin": repr(fixed)}]

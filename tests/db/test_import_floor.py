@@ -212,6 +212,27 @@ def test_who_gave_both_picks_and_who_gave_one_verdict_have_floors_of_their_own()
     assert_whole(run.queue.project)
 
 
+def test_coins_with_one_verdict_and_with_both_picks_do_not_beat_the_floor_in_one_run():
+    """People like what stands first on nine pairs of ten, and no judge has read a word."""
+    chance, records = Random(8), []
+    for n in range(100):
+        toss = {name: chance.choice("AB") for name in ("once", "steady", "first", "second")}
+        records += [pair(n), vote(n, "ann", "AB"[n % 10 == 0])]
+        records += [verdict(n, "left", "A"), verdict(n, "once", toss["once"])]
+        steady = {"judge": "steady", "pick_ab": toss["steady"], "pick_ba": toss["steady"]}
+        fickle = {"judge": "fickle", "pick_ab": toss["first"], "pick_ba": toss["second"]}
+        records += [{"pair": f"p{n}"} | picks for picks in (steady, fickle)]
+    run = imported(*records, baselines=None)
+    figures, judges = figures_of(run)
+    assert "always-first" in held_against(figures, "left")
+    assert "random-output (both orders)" in held_against(figures, "steady")
+    names = ("left", "once", "steady", "fickle")
+    assert [judges[name]["beats_floor"] for name in names] == [False] * 4
+    client = key_client(make_key("read")[1])
+    asked = f"/api/runs/{run.pk}/gate?beats_floor=true&judge="
+    assert 0 not in [client.get(asked + name).json()["code"] for name in names]
+
+
 def test_who_was_asked_in_both_orders_on_some_pairs_only_is_followed_pair_by_pair():
     records = [pair(1), pair(2), verdict(1, "gpt", "A")]
     records.append({"pair": "p2", "judge": "gpt", "pick_ab": "A", "pick_ba": "B"})

@@ -98,7 +98,9 @@ def test_what_is_wrong_with_a_label_is_said_beside_the_labels():
 
 
 def test_a_form_makes_a_draft():
-    config = made(post(filled(budget_usd="2.5", overlap_share="15", judging_samples="3")))
+    config = made(
+        post(filled(budget_usd="2.5", overlap_share="15", judging_samples="3", margin="7"))
+    )
     assert config.name == "Harbours"
     assert [model.id for model in config.models] == ["model-a", "model-b"]
     assert [prompt.text for prompt in config.prompts] == ["a harbour", "a lighthouse"]
@@ -106,6 +108,7 @@ def test_a_form_makes_a_draft():
     assert judges[0] == ("judge-long", "default")
     assert [provider for _, provider in judges[1:]] == ["baseline"] * len(names_for("text"))
     assert (config.budget_usd, config.overlap.share, config.judging.samples) == (2.5, 0.15, 3)
+    assert config.margin == 0.07
     assert Run.objects.get().queue.project.name == "A project"
 
 
@@ -126,7 +129,7 @@ def test_what_is_left_alone_is_what_a_config_has_by_default_but_for_overlap():
 
 def test_numbers_left_empty_are_the_defaults_and_temperatures_are_not_sent():
     numbers = ["votes_per_pair", "overlap_share", "overlap_votes", "judging_samples", "budget_usd"]
-    numbers += ["generation_max_tokens", "judging_max_tokens"]
+    numbers += ["margin", "generation_max_tokens", "judging_max_tokens"]
     numbers += ["generation_temperature", "judging_temperature"]
     config = made(post(filled(**dict.fromkeys(numbers, ""))))
     assert (config.votes_per_pair, config.overlap.share, config.judging.samples) == (1, 0, 1)
@@ -205,6 +208,7 @@ DRAWINGS_ONLY = "more-elements-wins judges drawings only; the kind of this run i
         ({"overlap_share": "101"}, {"overlap_share": ["Must be from 0 to 100."]}),
         ({"judging_samples": "26"}, {"judging_samples": ["Must be at most 25."]}),
         ({"budget_usd": "0"}, {"budget_usd": ["Must be greater than 0."]}),
+        ({"margin": "30"}, {"margin": ["Must be above 0, and up to 25."]}),
         ({"budget_usd": "nan"}, {"budget_usd": ["Enter a number."]}),
         ({"generation_temperature": "3"}, {"generation_temperature": ["Must be at most 2."]}),
         ({"rubric": "x" * 20_001}, {"rubric": ["Has 20,001 characters, the most is 20,000."]}),
@@ -428,6 +432,7 @@ def make_draft(**changes):
         "generation": {"temperature": None, "max_tokens": 99},
         "judging": {"temperature": 0.25, "max_tokens": 123, "samples": 5},
         "budget_usd": 1.5,
+        "margin": 0.07,
         "provider": "somewhere",
     }
     return lifecycle.create(make_project("P"), parse(data | changes))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judge_eval.findings.corrected_table import LEAST_SAVING
 from judge_eval.stats import corrected as module
 from judge_eval.stats.corrected import (
     Grades,
@@ -154,6 +155,55 @@ def test_a_judge_that_tells_nothing_apart_is_refused_by_its_rates():
     assert result.by_rates.why == module.UNSELECTIVE
     assert result.corrected.value is not None
     assert result.saving < 0.05
+
+
+def test_few_prompts_with_votes_tell_no_saving():
+    for voted_prompts, is_told in ((29, False), (30, True)):
+        people, judge = (np.array(grades) for grades in voted(60, 30, unvoted=90))
+        prompts = np.concatenate([np.arange(90) % voted_prompts, np.arange(100, 190)])
+        result = corrected(people, judge, prompts)
+        assert result.corrected.method == "ppi++"
+        assert (result.saving is not None) is is_told
+
+
+# What a judge that has read nothing says of outputs, by how it is asked.
+def in_one_order(rng, items):
+    return rng.integers(0, 2, items).astype(float)
+
+
+def in_both_orders(rng, items):
+    """Of two tosses that differ nobody wins."""
+    return rng.integers(0, 2, (2, items)).mean(axis=0)
+
+
+def drawn_first(rng, items):
+    """It says what stands first, mostly this output."""
+    return (rng.random(items) < 0.85).astype(float)
+
+
+@pytest.mark.parametrize("say", [in_one_order, in_both_orders, drawn_first])
+@pytest.mark.parametrize("votes", [12, 30, 60])
+def test_a_judge_that_has_read_nothing_is_hardly_ever_said_to_save_votes(say, votes):
+    rng, studies, items = np.random.default_rng(6), 200, votes + 300
+    said = 0
+    for _ in range(studies):
+        people = (rng.random(items) < 0.6).astype(float)
+        people[votes:] = NAN
+        saving = corrected(people, say(rng, items), np.arange(items)).saving
+        said += saving is not None and saving >= LEAST_SAVING
+    # 5 % of many; of so few as many as chance allows once in hundreds of times.
+    assert said <= 0.095 * studies
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("say", [in_one_order, in_both_orders, drawn_first])
+def test_nor_in_many_studies(say):
+    rng = np.random.default_rng(7)
+    savings = []
+    for _ in range(2_000):
+        people = np.where(np.arange(330) < 30, rng.integers(0, 2, 330), NAN)
+        savings.append(corrected(people, say(rng, 330), np.arange(330)).saving or 0)
+    assert np.mean(np.array(savings) >= LEAST_SAVING) <= 0.05
 
 
 def test_nothing_at_all_is_nothing():

@@ -37,7 +37,8 @@ PATHSCORE = {
 KEYS = [
     *("name", "mode", "kind", "models", "judges", "prompts", "rubric", "ballot", "votes_per_pair"),
     *("overlap", "reveal", "verdict_orders", "generation", "judging", "provider", "budget_usd"),
-    *("epsilon", "id", "text", "tags", "share", "votes", "temperature", "max_tokens", "samples"),
+    *("epsilon", "margin", "id", "text", "tags", "share", "votes", "temperature", "max_tokens"),
+    "samples",
 ]
 # Of these, runs are made here.
 GENERATED = [kind for kind in KINDS if kind != "image"]
@@ -78,6 +79,7 @@ right = st.fixed_dictionaries(
         "provider": ids,
         "budget_usd": st.floats(0, 10**6, exclude_min=True) | st.integers(1, 10**6),
         "epsilon": st.floats(0, 1, exclude_max=True),
+        "margin": st.floats(0, 0.25, exclude_min=True),
     },
 )
 
@@ -285,6 +287,8 @@ def test_what_must_be_there():
         ({"budget_usd": 1_000_001}, "budget_usd: must be at most 1,000,000"),
         ({"budget_usd": "5"}, "budget_usd: must be a number, not text"),
         ({"epsilon": 1}, "epsilon: must be less than 1"),
+        ({"margin": 0}, "margin: must be greater than 0"),
+        ({"margin": 0.3}, "margin: must be at most 0.25"),
         ({"reveal": "later"}, "reveal: 'later' must be one of after_each, at_end, never"),
         ({"provider": "baseline"}, None),
         ({"provider": " baseline "}, None),
@@ -325,7 +329,10 @@ def test_baselines_judge_and_do_nothing_else(changes, error):
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 10**400, -1])
 @pytest.mark.parametrize(
     "path",
-    ["budget_usd", "epsilon", "overlap.share", "generation.temperature", "judging.temperature"],
+    [
+        *("budget_usd", "epsilon", "margin", "overlap.share"),
+        *("generation.temperature", "judging.temperature"),
+    ],
 )
 def test_numbers_that_cannot_be(path, number):
     key, _, inner = path.partition(".")
