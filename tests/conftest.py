@@ -85,6 +85,15 @@ def at():
         yield running
 
 
+@pytest.fixture
+def forked_previews(monkeypatch):
+    """Previews of files are forked from this process, in place of half a second of imports each."""
+    # Not above: it needs Django's settings.
+    from tests.helpers.forked_preview import fork_previews
+
+    fork_previews(monkeypatch)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:

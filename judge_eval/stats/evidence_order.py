@@ -359,9 +359,12 @@ class PromptQueue:
         is_cut, words = np.isin(prompts, [*cut]), []
         for was_asked in (self._verdicts([*voted]) != UNASSIGNED).T:
             large = was_asked & is_cut
+            if not large.any():
+                words.append("")
+                continue
             number, share = len(set(prompts[large])), sizes[large].sum() / sizes[was_asked].sum()
             holders = "one prompt holds" if number == 1 else f"{number} prompts hold"
-            words.append(f"{holders} {fixed(100 * share, 0)} % of the votes" if number else "")
+            words.append(f"{holders} {fixed(100 * share, 0)} % of the votes")
         return tuple(words)
 
     def _verdicts(self, numbers: Sequence[int]) -> Codes:

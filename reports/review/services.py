@@ -28,11 +28,15 @@ def reviews(state: str, reader: Reader, projects: QuerySet[Project]) -> QuerySet
     and those that are held out while judges are tuned, are not on it.
     """
     rows = Review.objects.exclude(HIDDEN).filter(project__in=projects)
-    of = rows.order_by().values_list("project", flat=True).distinct()
-    rows = rows.exclude(item__in=open_items(reader, *of)).annotate(after=AFTER)
     if state == "waits":
-        return rows.filter(waits=True)
-    return rows.filter(waits=False).exclude(decided="") if state == "decided" else rows
+        rows = rows.filter(waits=True)
+    elif state == "decided":
+        rows = rows.filter(waits=False).exclude(decided="")
+    found_in = list(rows.order_by().values_list("project", flat=True).distinct())
+    if not found_in:
+        # Every page asks: mostly nothing waits, and what the reader has to vote on is not needed.
+        return rows.none()
+    return rows.exclude(item__in=open_items(reader, *found_in)).annotate(after=AFTER)
 
 
 def run_of(queue: Queue) -> Run:

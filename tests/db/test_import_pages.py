@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import subprocess
 from datetime import timedelta
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.utils import timezone
 
-from judge_eval.exchange import import_jobs
+from judge_eval.exchange import import_jobs, preview
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.preview import TOO_MUCH
 from judge_eval.models import Import, Run, Verdict
@@ -21,7 +22,7 @@ from tests.helpers.pages import HTMX, text_of
 from tests.makers import key_client, make_key, make_project, make_run, pairs_of, user_client
 from voting.models import Entry, Exposure, Inference, Project
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("forked_previews")]
 
 ROWS = [
     {"no": n, "question": f"Q{n}", "one": f"A{n}", "two": f"<b>B{n}</b>", "winer": "12"[n % 2]}
@@ -393,7 +394,9 @@ def test_a_file_that_cannot_be_read_says_why(name, content, said):
     assert said in text_of(answer)
 
 
-def test_a_small_file_that_holds_very_much_does_not_grow_the_server():
+def test_a_small_file_that_holds_very_much_does_not_grow_the_server(monkeypatch):
+    # Started as the product starts it: a fork may fill what memory the test has left over.
+    monkeypatch.setattr(preview, "subprocess", subprocess)
     values = ["x" * 180_000_000, *["y"] * 399]
     table = pa.table({"pair": [str(n) for n in range(400)], "output_a": values})
     file = io.BytesIO()

@@ -15,7 +15,7 @@ from tests.db.test_import_pages import brought, fields_of, imported_by, text_of
 from tests.makers import user_client
 from voting.models import Entry
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("forked_previews")]
 
 PROJECT = Path(__file__).resolve().parents[1] / "data" / "exchange" / "metaevaluator"
 RECORDS = [

@@ -128,6 +128,9 @@ def test_of_whose_votes_a_large_prompt_holds_many_is_said_judge_by_judge():
     # Also before it has entered, and nothing where no prompt is cut.
     assert enter([*events, *cast[:2], cast[-1]], range(3)).lopsided[0].startswith("one prompt")
     assert enter([*events, cast[0], cast[-1]], range(3)).lopsided == ()
+    # Of a judge that was asked of nothing that has votes there is nothing to say.
+    nowhere_else = enter([*events, *cast[1:-1]], range(3))
+    assert nowhere_else.lopsided == ("one prompt holds 100 % of the votes", "")
 
 
 def test_prompts_without_votes_make_no_median():
