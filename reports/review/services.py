@@ -22,7 +22,9 @@ AFTER = Subquery(decisions_on(OuterRef("item_id")).values("uid")[:1])
 
 
 def reviews(state: str, reader: Reader, projects: QuerySet[Project]) -> QuerySet[Review]:
-    """Return what waits, what was decided on, or both: with `after`, the latest decision on it.
+    """Return what waits, what was decided on, both, or all that is flagged.
+
+    Each with `after`, the latest decision on it.
 
     Votes and flags have put items on the list, so that those on which the reader has to vote first,
     and those that are held out while judges are tuned, are not on it.
@@ -32,6 +34,8 @@ def reviews(state: str, reader: Reader, projects: QuerySet[Project]) -> QuerySet
     rows = rows.exclude(item__in=open_items(reader, *of)).annotate(after=AFTER)
     if state == "waits":
         return rows.filter(waits=True)
+    if state == "flags":
+        return rows.filter(flags__gt=0)
     return rows.filter(waits=False).exclude(decided="") if state == "decided" else rows
 
 

@@ -197,7 +197,7 @@ class TestALead:
     def test_what_is_flagged_waits_for_a_curator(self):
         run = make_run()
         assert "waiting for a decision" not in home(user_client())
-        flag(make_voter(run), pairs_of(run)[0].pk, "other", "")
+        flag(make_voter(run), pairs_of(run)[0].pk, "unsafe", "")
         seal_all(run.queue.project)
         assert "Review: 1 waiting for a decision" in home(user_client())
 
@@ -261,7 +261,7 @@ class TestALead:
         run = named("Draft", state="draft")
         project = run.queue.project
         voted = named("Open", project=project)
-        flag(make_voter(voted), pairs_of(voted)[0].pk, "other", "")
+        flag(make_voter(voted), pairs_of(voted)[0].pk, "unsafe", "")
         make_share(project, None, None, label="x", expires_at=timezone.now() + timedelta(days=1))
         seal_all(project)
         text = home(member_client(project, role))
