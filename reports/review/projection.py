@@ -106,7 +106,7 @@ def _flags_on(rows: Sequence[Row], new: Flags) -> dict[UUID, list[Flagged]]:
             by_item[pk].append(_flag_vote(at, category, voter, comment))
     for item in {*voted_on} & new.keys():
         by_item[item] += new[item]
-    return {item: sorted(flags) for item, flags in by_item.items()}
+    return {item: sorted(own, key=lambda flag: flag.at) for item, own in by_item.items()}
 
 
 def _flag_vote(at: datetime, category: str, voter: UUID | None, comment_sha256: str) -> Flagged:
