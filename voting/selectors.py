@@ -210,6 +210,13 @@ def queue_counts(queue: Queue) -> tuple[int, int, int]:
     return done, (0 if last is None else last + 1) - left_out, preparing
 
 
+def reveal_of(queue: Queue) -> str:
+    """Return when voters are shown what judges said; never where no judge has anything to say."""
+    judges = Queue.objects.filter(pk=queue.pk, run__judges__rating__is_left_out=False)
+    is_never = queue.reveal == Queue.Reveal.NEVER or not judges.exists()
+    return Queue.Reveal.NEVER if is_never else queue.reveal
+
+
 def progress(voter: Voter, queue: Queue) -> Progress:
     done, total, preparing = queue_counts(queue)
     # Settled of sealed votes, and of others as it will be.

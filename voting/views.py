@@ -36,6 +36,7 @@ from voting.selectors import (
     own_votes,
     progress,
     queues_left,
+    reveal_of,
     standing_votes,
     taken_back,
 )
@@ -160,6 +161,8 @@ def _context(
         "kind": kind_of(queue),
         "question": question,
         "flag_categories": Flag.Category.choices,
+        # Without a judge to reveal the next item follows at once.
+        "reveal": reveal_of(queue),
     }
     if with_progress:
         context["progress"] = progress(voter, queue)
@@ -306,13 +309,15 @@ def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     own = standing_votes(voter, queue).select_related(*related)
     page = Paginator(own.order_by("-id"), VOTES_PER_PAGE).get_page(request.GET.get("page"))
     so_far = progress(voter, queue)
-    at_end = queue.reveal == Queue.Reveal.AT_END and not so_far.left_for_me
+    shown = reveal_of(queue)
+    at_end = shown == Queue.Reveal.AT_END and not so_far.left_for_me
     context = {
         "queue": queue,
         "page": page,
         "votes": [_as_seen(vote, queue) for vote in page],
         "progress": so_far,
-        "is_revealed": at_end or queue.reveal == Queue.Reveal.AFTER_EACH,
+        "reveal": shown,
+        "is_revealed": at_end or shown == Queue.Reveal.AFTER_EACH,
     }
     return render(request, "voting/mine.html", context)
 

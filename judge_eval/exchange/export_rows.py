@@ -153,14 +153,18 @@ def _statements(run: Run) -> Iterator[tuple[Values, list[Values]]]:
     noun, names, asks, task = run.queue.noun, judge_names(run), options_of(run.queue), _task(run)
     # Each is said once: on the first item, and with the first verdict of a judge.
     question = run.question or None
-    descriptions = dict(run.judges.exclude(description="").values_list("pk", "description"))
+    descriptions: dict[UUID, str | None] = dict(
+        run.judges.exclude(description="").values_list("pk", "description")
+    )
     for judged in judged_items(run):
         about = {noun: judged.name} | _about(judged.item) | {"run_question": question}
         question = None
         rows = [
-            {"judge": names[each.judge_id]}
-            | _verdict(each, judged.item, task)
-            | {"judge_description": descriptions.pop(each.judge_id, None)}
+            _verdict(each, judged.item, task)
+            | {
+                "judge": names[each.judge_id],
+                "judge_description": descriptions.pop(each.judge_id, None),
+            }
             for each in judged.verdicts
         ]
         yield about, rows + [_vote(each, asks, task) for each in judged.votes]

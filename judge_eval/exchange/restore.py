@@ -349,7 +349,7 @@ class Ledger:
         old = record.payload["judge"]
         judges = {str(number): judge for number, judge in self._rows.judges.items()}
         judge = judges.get(old) or lacks(line, "payload.judge", old)
-        if judge.run != self._rows.runs.get(record.run):
+        if record.run is None or judge.run != self._rows.runs.get(record.run):
             raise BundleError(line, "payload.judge", "is no judge of this entry's run")
         return {**record.payload, "judge": str(judge.pk)}
 

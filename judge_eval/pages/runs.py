@@ -6,14 +6,14 @@ from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
 from operator import itemgetter
-from typing import Any, Final, cast
+from typing import Final, cast
 from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.paginator import Page
 from django.db.models import Exists, OuterRef, Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -252,10 +252,10 @@ class LeaveOutForm(forms.Form):
     judge = forms.ModelChoiceField(Judge.objects.none())
     why = forms.CharField(max_length=LONGEST_WHY, error_messages={"required": "Say why."})
 
-    def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
-        judge = cast("forms.ModelChoiceField[Judge]", self.fields["judge"])
-        judge.queryset = run.judges.filter(selectors.counts_as_judge()).order_by("position")
+    def __init__(self, run: Run, data: QueryDict | None = None, judge: Judge | None = None) -> None:
+        super().__init__(data, label_suffix="", initial={"judge": judge})
+        field = cast("forms.ModelChoiceField[Judge]", self.fields["judge"])
+        field.queryset = run.judges.filter(selectors.counts_as_judge()).order_by("position")
 
 
 def _leaving_out(request: HttpRequest, run: Run) -> Context:
@@ -266,7 +266,7 @@ def _leaving_out(request: HttpRequest, run: Run) -> Context:
     judge = None
     if named := request.GET.get("leave_out"):
         judge = run.judges.filter(Q(name=named) | Q(model=named)).order_by("position").first()
-    return out | {"leaving_out": LeaveOutForm(run, initial={"judge": judge})}
+    return out | {"leaving_out": LeaveOutForm(run, judge=judge)}
 
 
 @run_action("decide")

@@ -53,7 +53,9 @@ def left_out_of(run: Run) -> list[LeftOut]:
     voters = Voter.objects.filter(project=run.queue.project_id, pseudonym__in=by)
     names = {voter.pseudonym: str(voter) for voter in voters}
     return [
-        LeftOut(judge, names.get(payload["by"], payload["by"]), decision.at, decision.comment)
+        LeftOut(
+            judge, names.get(payload["by"]) or str(payload["by"]), decision.at, decision.comment
+        )
         for judge in run.judges.filter(pk__in=latest).order_by("position")
         for payload, decision in [latest[str(judge.pk)]]
         if payload["action"] == "exclude"

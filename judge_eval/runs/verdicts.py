@@ -358,8 +358,8 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
         same = run.judges.filter(Q(name=name) | Q(name=judge.model), **names)
         if existing := same.order_by("position").first():
             return existing
-        names |= {"is_tuned": judge.is_tuned, "description": judge.description}
-        changed = Judge(run=run, name=name, **names)
+        changed = Judge(run=run, name=name, is_tuned=judge.is_tuned, **names)
+        changed.description = judge.description
         changed.fingerprint = _fingerprint(run, changed, config)
         text = f"{judge.name} now answers as {reported}: it is a new judge and starts at 1000."
         run.record("judge_changed", text, judge=str(judge.pk))

@@ -271,11 +271,11 @@ class _Worker:
         calls = {
             (call.run_id, call.purpose, call.provider, call.model): call
             for call in (a.question.call for a in answers if a.failure and a.failure.is_permanent)
-            if call.run and not call.is_trial
         }
         for call in calls.values():
-            about = {"purpose": call.purpose, "provider": call.provider, "model": call.model}
-            self._note(results.hold_hopeless(call.run, **about))
+            if call.run is not None and not call.is_trial:
+                about = {"purpose": call.purpose, "provider": call.provider, "model": call.model}
+                self._note(results.hold_hopeless(call.run, **about))
 
     def _note(self, final: Sequence[Call]) -> None:
         self._runs |= {call.run_id for call in final if call.run_id is not None}

@@ -23,8 +23,9 @@ KEY: Final = "quality"
 # Today's reputations by pseudonym, in millionths, for votes that were sealed before.
 REPUTATIONS: Final = "reputations"
 Rate = Annotated[float, Field(ge=1e-6, le=1000)]
-# Which flags put an item before the curators; a reason is a category or a comment.
-FlagsToReview: TypeAlias = Literal["with_reason", "all", "none"]
+# Which flags put an item before the curators: those of two people or one as unsafe, or all with a
+# reason, which is a category or a comment, or all.
+FlagsToReview: TypeAlias = Literal["two_or_unsafe", "with_reason", "all", "none"]
 
 
 class Parameters(Part):
@@ -38,7 +39,7 @@ class Parameters(Part):
     # Votes in [0, 1] never vary by more than 0.25.
     critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
     min_votes: Annotated[int, Field(ge=1, le=1000), WHOLE] = 3
-    flags_to_review: FlagsToReview = "with_reason"
+    flags_to_review: FlagsToReview = "two_or_unsafe"
 
     @property
     def half_life(self) -> float:

@@ -58,7 +58,12 @@ MOST_SETTINGS: Final = 20
 # So many of the last votes say how far apart votes are.
 RECENT_VOTES: Final = 1000
 OTHER: Final = "other"
-FLAGS_TO_REVIEW: Final = {"with_reason": "with a reason", "all": "all", "none": "none"}
+FLAGS_TO_REVIEW: Final = {
+    "two_or_unsafe": "two people's, or one as unsafe",
+    "with_reason": "with a reason",
+    "all": "all",
+    "none": "none",
+}
 TITLES: Final = {
     Quality.Series.ITEMS: ("Single items", "A pass counts 1, a flag 0, a graded vote its grade."),
     Quality.Series.PAIRS: (

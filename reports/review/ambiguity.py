@@ -1,8 +1,9 @@
 """When votes on an item are so divided that a curator should look at it, and how long it waits."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
+from uuid import UUID
 
 from voting.disputes import lacks_majority
 
@@ -29,6 +30,46 @@ def is_disputed(votes_by_choice: Collection[int], min_votes: int = 3) -> bool:
     (False, True, True, False)
     """
     return sum(votes_by_choice) >= min_votes and lacks_majority(votes_by_choice)
+
+
+class Flagged(NamedTuple):
+    """A flag on an item, by `F` or by a flag vote: when, as what if a category was chosen, by whom.
+
+    A category or a comment is a reason.
+    """
+
+    at: datetime
+    category: str
+    voter: UUID | None = None
+    has_reason: bool = True
+
+
+UNSAFE: Final = "unsafe"
+
+
+def flag_to_review(flags: Sequence[Flagged], setting: str) -> Flagged | None:
+    """Return the newest of the flags, in order of time, that puts an item before curators.
+
+    None where no flag does by the setting of the project.
+
+    Examples
+    --------
+    >>> day = datetime(2026, 1, 1)
+    >>> one, same = Flagged(day, "format", UUID(int=1)), Flagged(day, "other", UUID(int=1))
+    >>> other = Flagged(day, "", UUID(int=2), has_reason=False)
+    >>> [bool(flag_to_review(f, "two_or_unsafe")) for f in ([one], [one, same], [one, other])]
+    [False, False, True]
+    >>> flag_to_review([one._replace(category=UNSAFE)], "two_or_unsafe").category
+    'unsafe'
+    >>> flag_to_review([one, other], "with_reason").category, flag_to_review([one], "none")
+    ('format', None)
+    """
+    if setting == "with_reason":
+        flags = [flag for flag in flags if flag.has_reason]
+    elif setting == "two_or_unsafe":
+        is_unsafe = any(flag.category == UNSAFE for flag in flags)
+        flags = flags if is_unsafe or len({flag.voter for flag in flags}) > 1 else []
+    return flags[-1] if flags and setting != "none" else None
 
 
 class Decided(NamedTuple):

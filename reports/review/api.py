@@ -91,11 +91,13 @@ def _reviews(api_key: ApiKey, state: str = "all") -> QuerySet[Review]:
 @router.get("", response=Reviews)
 def list_reviews(
     request: HttpRequest,
-    state: Literal["waits", "decided", "all"] = "waits",
+    state: Literal["waits", "decided", "all", "flags"] = "waits",
     limit: Annotated[int, Field(ge=1, le=MOST)] = 50,
     cursor: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0,
 ) -> Any:
     """What needs a curator, or did; pass `next_cursor` on until it is null.
+
+    The state `flags` lists all that is flagged, whether that needs a curator or not.
 
     Items that the key, or its person, has to vote on first are left out.
     """

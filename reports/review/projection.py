@@ -12,7 +12,14 @@ from django.utils import timezone
 
 from reports.models import Review
 from reports.quality.parameters import Parameters, is_settings, parameters_of
-from reports.review.ambiguity import Decided, is_ambiguous, is_disputed, waits
+from reports.review.ambiguity import (
+    Decided,
+    Flagged,
+    flag_to_review,
+    is_ambiguous,
+    is_disputed,
+    waits,
+)
 from voting.choices import CHOICES, VOTES_FOR
 from voting.disputes import population_variance
 from voting.kinds import KINDS
@@ -45,18 +52,8 @@ _OF_ITEM: Final = ("pk", "votes", "value_sum", "value_squares", *_OF_PAIR, *_OF_
 # Kinds whose choices are words, which an item has no columns for.
 _WORDS: Final = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
 
-# Flag votes on single items. Whether one has a comment is asked of its hash, which is in the
-# ledger: the text itself may be erased.
+# Flag votes on single items.
 FLAG_VOTES: Final = OF_PEOPLE & Q(choice="flag", queue__kind=Queue.Kind.PASS_FLAG)
-WITH_REASON: Final = ~Q(category="") | ~Q(comment_sha256="")
-
-
-class Flagged(NamedTuple):
-    """A flag on an item, by `F` or by a flag vote: when, and as what if a category was chosen."""
-
-    at: datetime
-    category: str
-
 
 Flags: TypeAlias = Mapping[UUID, Sequence[Flagged]]
 Choices: TypeAlias = Mapping[UUID, Counter[str]]
@@ -88,38 +85,43 @@ def _choices_on(items: Collection[UUID], new: Choices) -> Choices:
     return counts
 
 
-def _flags_on(rows: Sequence[Row], limits: Parameters, new: Flags) -> dict[UUID, list[Flagged]]:
-    """Return the flags that bring items before curators, the oldest first.
+def _flags_on(rows: Sequence[Row], new: Flags) -> dict[UUID, list[Flagged]]:
+    """Return all flags on items, the oldest first.
 
     They are those by `F`, and the flag votes that are sealed or in a batch that is about to be.
     """
     by_item: dict[UUID, list[Flagged]] = defaultdict(list)
-    if limits.flags_to_review == "none":
-        return by_item
     by_key = [row["pk"] for row in rows if row["flagged"]]
     voted_on = [row["pk"] for row in rows if row["queue__kind"] == Queue.Kind.PASS_FLAG]
     if by_key:
         flags = Flag.objects.filter(item__in=by_key)
-        for item, at, category in flags.values_list("item", "created_at", "category"):
-            by_item[item].append(Flagged(at, category))
+        names = ("item", "created_at", "category", "voter")
+        for item, at, category, voter in flags.values_list(*names):
+            by_item[item].append(Flagged(at, category, voter))
     if voted_on:
-        reasons = Q() if limits.flags_to_review == "all" else WITH_REASON
-        votes = Entry.objects.filter(FLAG_VOTES, reasons, item__in=voted_on)
-        for pk, at, category in votes.values_list("item", "at", "category"):
+        votes = Entry.objects.filter(FLAG_VOTES, item__in=voted_on)
+        columns = ("item", "at", "category", "voter", "comment_sha256")
+        for pk, at, category, voter, comment in votes.values_list(*columns):
             assert pk is not None  # filtered
-            by_item[pk].append(Flagged(at, category))
+            by_item[pk].append(_flag_vote(at, category, voter, comment))
     for item in {*voted_on} & new.keys():
         by_item[item] += new[item]
-    return {item: sorted(flags) for item, flags in by_item.items()}
+    return {item: sorted(own, key=lambda flag: flag.at) for item, own in by_item.items()}
 
 
-def _new_flags(batch: Iterable[Fact], limits: Parameters) -> Flags:
-    """Return the flag votes of a batch that bring items before curators."""
+def _flag_vote(at: datetime, category: str, voter: UUID | None, comment_sha256: str) -> Flagged:
+    # Whether there is a comment is asked of its hash, which is in the ledger: the text itself may
+    # be erased.
+    return Flagged(at, category, voter, has_reason=bool(category or comment_sha256))
+
+
+def _new_flags(batch: Iterable[Fact]) -> Flags:
+    """Return the flag votes of a batch."""
     by_item: dict[UUID, list[Flagged]] = defaultdict(list)
     for entry in batch:
-        has_reason = entry.category or entry.comment_sha256 or limits.flags_to_review == "all"
-        if entry.item_id and entry.choice == "flag" and has_reason and is_of_people(entry):
-            by_item[entry.item_id].append(Flagged(entry.at, entry.category))
+        if entry.item_id and entry.choice == "flag" and is_of_people(entry):
+            flag = _flag_vote(entry.at, entry.category, entry.voter_id, entry.comment_sha256)
+            by_item[entry.item_id].append(flag)
     return by_item
 
 
@@ -166,7 +168,7 @@ def _expected(
     Decisions are looked up where there were some before, and on `touched` items.
     """
     words = _choices_on([row["pk"] for row in rows if row["queue__kind"] in _WORDS], new)
-    flags = _flags_on(rows, limits, new_flags)
+    flags = _flags_on(rows, new_flags)
     decided_on = {row["pk"] for row in rows if row["review__decided"]} | {*touched}
     decided = _decided_on(decided_on, made)
     columns = {}
@@ -175,6 +177,7 @@ def _expected(
         variance, is_divided = _votes(row, words.get(item, Counter()), limits)
         flagged, stands = flags.get(item, []), decided.get(item)
         newest = flagged[-1] if flagged else None
+        to_review = flag_to_review(flagged, limits.flags_to_review)
         columns[item] = Columns(
             variance,
             is_divided,
@@ -184,7 +187,7 @@ def _expected(
             waits=waits(
                 divided=is_divided,
                 votes=row["votes"],
-                flagged_at=newest.at if newest else None,
+                flagged_at=to_review.at if to_review else None,
                 decided=stands,
             ),
         )
@@ -241,7 +244,7 @@ def _in_order(items: Collection[UUID]) -> list[UUID]:
 
 
 def _is_to_see(columns: Columns) -> bool:
-    """Say whether an item comes on the list by itself, without a decision on it."""
+    """Say whether an item is kept by itself, without a decision on it: it waits, or is flagged."""
     return columns.is_divided or columns.flags > 0
 
 
@@ -255,7 +258,7 @@ class ReviewList(Projection):
             if entry.item_id and counts(entry, is_simulated=is_simulated):
                 self.new[entry.item_id][entry.choice] += 1
         self.limits = parameters_of(self.project, batch)
-        self.new_flags = _new_flags(batch, self.limits)
+        self.new_flags = _new_flags(batch)
         self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
         # Nobody can decide on what was deleted.
         self.deleted = {e.queue_id for e in batch if e.kind == Entry.Kind.ERASURE} - {None}

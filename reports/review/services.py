@@ -22,7 +22,9 @@ AFTER = Subquery(decisions_on(OuterRef("item_id")).values("uid")[:1])
 
 
 def reviews(state: str, reader: Reader, projects: QuerySet[Project]) -> QuerySet[Review]:
-    """Return what waits, what was decided on, or both: with `after`, the latest decision on it.
+    """Return what waits, what was decided on, both, or all that is flagged.
+
+    Each with `after`, the latest decision on it.
 
     Votes and flags have put items on the list, so that those on which the reader has to vote first,
     and those that are held out while judges are tuned, are not on it.
@@ -30,6 +32,8 @@ def reviews(state: str, reader: Reader, projects: QuerySet[Project]) -> QuerySet
     rows = Review.objects.exclude(HIDDEN).filter(project__in=projects)
     if state == "waits":
         rows = rows.filter(waits=True)
+    elif state == "flags":
+        rows = rows.filter(flags__gt=0)
     elif state == "decided":
         rows = rows.filter(waits=False).exclude(decided="")
     found_in = list(rows.order_by().values_list("project", flat=True).distinct())

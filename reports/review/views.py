@@ -64,7 +64,7 @@ ACTIONS: Final = {
     "note": ("Save a note", "", "given a note"),
 }
 DONE: Final = {action: done for action, (_, _, done) in ACTIONS.items()} | {"reverse": "reversed"}
-STATES: Final = {"waits": "waiting", "decided": "decided", "all": "both"}
+STATES: Final = {"waits": "waiting", "decided": "decided", "all": "both", "flags": "all flags"}
 AGES: Final = {"": "any age", "1": "over an hour", "24": "over a day", "168": "over a week"}
 _WARNED: Final = "You have not voted on this item yet. Its page opens once you have."
 
@@ -174,7 +174,8 @@ def _since_cell(line: ReviewLine) -> Cell:
 
 
 def _state(review: Review) -> str:
-    return "waiting" if review.waits else DONE.get(review.decided, "settled")
+    calm = "flagged" if review.flags and not review.is_divided else "settled"
+    return "waiting" if review.waits else DONE.get(review.decided, calm)
 
 
 REVIEWS: Final = Listing[ReviewLine](

@@ -185,7 +185,7 @@ class Rows:
     @cached_property
     def reviewed(self):
         pair = pairs_of(self.voted)[0]
-        flag(make_voter(self.voted), pair.pk, "other", "")
+        flag(make_voter(self.voted), pair.pk, "unsafe", "")
         return pair
 
     @cached_property

@@ -120,7 +120,7 @@ def flags(*, queue):
 def flag(*, item, comment):
     """Another voter flags an item; seal that."""
     item = Item.objects.select_related("queue__project").get(pk=item)
-    services.flag(Voter.objects.create(project=item.queue.project), item.pk, "other", comment)
+    services.flag(Voter.objects.create(project=item.queue.project), item.pk, "unsafe", comment)
     makers.seal_all(item.queue.project)
 
 

@@ -175,7 +175,7 @@ class TestALead:
         for state in ("draft", "stopped", "failed", "complete"):
             named(f"A {state} run", state=state)
         text = home(user_client())
-        assert "A draft run: Check the draft and start it" in text
+        assert "A draft run Check the draft and start it" in text
         assert "A stopped run: Resume it" in text
         assert "A failed run: See what failed" in text
         assert "A complete run:" not in text
@@ -192,23 +192,23 @@ class TestALead:
                 state="failed",
                 error="401 Unauthorized",
             )
-        assert "Silent: Open a provider: every call to gpt-x failed" in home(user_client())
+        assert "Silent Open a provider: every call to gpt-x failed" in home(user_client())
 
     def test_what_is_flagged_waits_for_a_curator(self):
         run = make_run()
         assert "waiting for a decision" not in home(user_client())
-        flag(make_voter(run), pairs_of(run)[0].pk, "other", "")
+        flag(make_voter(run), pairs_of(run)[0].pk, "unsafe", "")
         seal_all(run.queue.project)
-        assert "Review: 1 waiting for a decision" in home(user_client())
+        assert "Review 1 waiting for a decision" in home(user_client())
 
     def test_pairs_to_vote_on_until_this_login_has_voted_on_all(self):
         run = named("Mine", pairs=2)
         client = member_client(run.queue.project, "curator")
-        assert "Mine: Vote on 2 pairs" in home(client)
+        assert "Mine Vote on 2 pairs" in home(client)
         me = voter_of_user(run.queue.project, User.objects.get(username="curator"))
         one, other = pairs_of(run)
         make_vote(me, one)
-        assert "Mine: Vote on 1 pair" in home(client)
+        assert "Mine Vote on 1 pair" in home(client)
         make_vote(me, other)
         assert "Mine: Vote" not in home(client)
 
@@ -261,14 +261,14 @@ class TestALead:
         run = named("Draft", state="draft")
         project = run.queue.project
         voted = named("Open", project=project)
-        flag(make_voter(voted), pairs_of(voted)[0].pk, "other", "")
+        flag(make_voter(voted), pairs_of(voted)[0].pk, "unsafe", "")
         make_share(project, None, None, label="x", expires_at=timezone.now() + timedelta(days=1))
         seal_all(project)
         text = home(member_client(project, role))
-        assert ("Draft: Check the draft" in text) == (role in ("owner", "evaluator"))
+        assert ("Draft Check the draft" in text) == (role in ("owner", "evaluator"))
         assert ("1 waiting for a decision" in text) == (role in ("owner", "curator"))
         assert ("The link “x”" in text) == (role in ("owner", "evaluator"))
-        assert ("Open: Vote on 1 pair" in text) == (role not in ("viewer", ""))
+        assert ("Open Vote on 1 pair" in text) == (role not in ("viewer", ""))
         assert ("member of no project yet" in text) == (role == "")
 
     def test_it_costs_the_same_however_much_there_is(self):

@@ -12,13 +12,22 @@ from hypothesis import strategies as st
 
 from reports.models import Review
 from reports.quality.parameters import change
-from reports.review.services import decide, reverse
+from reports.review.services import decide, reverse, reviews
 from tests.helpers.scene import assert_sound, make_scene
-from tests.makers import make_item, make_queue, make_run, make_vote, make_voter, pairs_of, seal_all
+from tests.makers import (
+    make_item,
+    make_queue,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+)
 from voting.curating import decisions_on, decisions_on_voters, exclude_voter
 from voting.kinds import Further
 from voting.ledger import ledger
-from voting.models import Entry, Voter
+from voting.models import Entry, Project, Voter
 from voting.services import NothingToUndo, VoteConflict, flag, undo_last_vote
 from voting.voters import erase
 
@@ -119,19 +128,45 @@ def flagged_item(*flags):
     return item
 
 
+def review_by(project, setting):
+    change(project, {"flags_to_review": setting}, Voter.objects.filter(project=project)[0])
+    seal_all(project)
+
+
+def test_flags_of_two_people_wait_and_those_of_one_are_read_under_all_flags():
+    one, two, calm = flagged_item(("", "")), flagged_item(("", ""), ("format", "")), flagged_item()
+    for item in (one, two, calm):
+        seal_all(item.queue.project)
+    assert waiting() == {two.pk}
+    assert (review_of(one).flags, review_of(two).flags) == (1, 2)
+    everybody = Project.objects.all()
+    request = user_client().get("/").wsgi_request
+    listed = set(reviews("flags", request, everybody).values_list("item", flat=True))
+    assert listed == {one.pk, two.pk}
+
+
+def test_one_person_who_flags_a_pair_twice_is_one():
+    [pair] = pairs_of(make_run())
+    voter, other = make_voter(pair.queue.run), make_voter(pair.queue.run)
+    flag(voter, pair.pk, "format", "")
+    flag(voter, pair.pk, "other", "")
+    assert not review_of(pair).waits
+    flag(other, pair.pk, "other", "")
+    assert review_of(pair).waits
+
+
 @pytest.mark.parametrize(
     "setting, category, comment, waits",
     [
         *(("with_reason", "unsafe", "", True), ("with_reason", "", "It is rude.", True)),
         *(("with_reason", "", "", False), ("all", "", "", True)),
         *(("none", "unsafe", "It is rude.", False), ("none", "", "", False)),
+        *(("two_or_unsafe", "unsafe", "", True), ("two_or_unsafe", "format", "Long.", False)),
     ],
 )
 def test_a_flag_vote_waits_as_the_project_says(setting, category, comment, waits):
     item = flagged_item((category, comment))
-    if setting != "with_reason":
-        change(item.queue.project, {"flags_to_review": setting}, Voter.objects.all()[0])
-    seal_all(item.queue.project)
+    review_by(item.queue.project, setting)
     assert (item.pk in waiting()) is waits
     assert ledger.replay(item.queue.project, write=False) == []
     if waits:
@@ -182,7 +217,7 @@ def test_a_flag_vote_of_an_excluded_voter_waits_no_longer():
 def test_a_kept_item_comes_back_with_a_new_flag_vote_and_not_with_one_without_a_reason():
     item = flagged_item(("unsafe", ""), ("", "It is rude."))
     project = item.queue.project
-    seal_all(project)
+    review_by(project, "with_reason")
     assert review_of(item).flags == 2
     curator = Voter.objects.create(project=project)
     decide(item, "keep", curator, "", after=None)
@@ -200,7 +235,7 @@ def test_a_kept_item_comes_back_with_a_new_flag_vote_and_not_with_one_without_a_
 
 def test_what_was_flagged_with_a_comment_waits_when_the_person_is_forgotten():
     item = flagged_item(("", "It is rude."))
-    seal_all(item.queue.project)
+    review_by(item.queue.project, "with_reason")
     erase(Voter.objects.get())
     seal_all(item.queue.project)
     assert review_of(item).waits
@@ -213,7 +248,9 @@ happenings = st.one_of(
     st.tuples(st.just("undo"), who, st.none()),
     st.tuples(st.just("exclude"), who, st.none()),
     st.tuples(st.just("decide"), who, st.sampled_from(["keep", "exclude", "another_round"])),
-    st.tuples(st.just("set"), who, st.sampled_from(["with_reason", "all", "none"])),
+    st.tuples(
+        st.just("set"), who, st.sampled_from(["two_or_unsafe", "with_reason", "all", "none"])
+    ),
     st.tuples(st.just("seal"), who, st.integers(1, 4)),
 )
 
@@ -303,9 +340,9 @@ def test_what_was_kept_comes_back_with_a_new_flag_and_not_with_new_votes():
     decide(pair, "keep", curator, "", after=None)
     vote_on(pair, "A", "B", "tie")
     assert waiting() == set()
-    flag(curator, pair.pk, "other", "Look again.")
+    flag(curator, pair.pk, "unsafe", "Look again.")
     assert review_of(pair).waits
-    assert Review.objects.get().category == "other"
+    assert Review.objects.get().category == "unsafe"
 
 
 def test_another_round_comes_back_when_it_is_over_and_settled_nothing():

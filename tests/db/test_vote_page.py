@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from judge_eval.models import Run
+from judge_eval.models import JudgeRating, Run
 from tests.helpers.pages import ballots_in, text_of, token_of
 from tests.makers import (
     entry_of,
@@ -341,3 +341,20 @@ def test_a_queue_that_is_not_there_is_not_found():
     client = voter_client(make_voter(run))
     assert client.get(f"/vote/{run.pk}/").status_code == 404
     assert client.get("/vote/nonsense/").status_code == 404
+
+
+@pytest.mark.parametrize("reveal", ["after_each", "at_end"])
+def test_a_run_without_a_judge_to_reveal_goes_on_by_itself(reveal):
+    run = make_run(pairs=2, judges=0, reveal=reveal)
+    page = voter_client(make_voter(run)).get(f"/vote/{run.queue_id}/").content.decode()
+    assert 'data-reveal="never"' in page
+    assert "Auto-advance" not in page
+    assert 'hx-swap="none"' in page
+
+
+def test_a_judge_that_is_left_out_is_none_to_reveal():
+    run = make_run(pairs=2, judges=1)
+    client = voter_client(make_voter(run))
+    assert 'data-reveal="after_each"' in client.get(f"/vote/{run.queue_id}/").content.decode()
+    JudgeRating.objects.update(is_left_out=True)
+    assert 'data-reveal="never"' in client.get(f"/vote/{run.queue_id}/").content.decode()

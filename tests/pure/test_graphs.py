@@ -36,9 +36,9 @@ judges = st.lists(
 levels = st.none() | st.builds(Level, st.text(min_size=1, max_size=60), shares, ends)
 
 
-@given(judges, levels, levels, st.booleans())
-def test_everything_lies_inside(rows, people, floor, is_narrow):
-    graph = intervals(rows, filter(None, [people, floor]), is_narrow=is_narrow)
+@given(judges, levels, levels)
+def test_everything_lies_inside(rows, people, floor):
+    graph = intervals(rows, filter(None, [people, floor]))
     for row in graph.rows:
         for x in (row.x, *(row.thick or ()), *(row.thin or ())):
             assert graph.left <= x <= graph.right
@@ -53,11 +53,10 @@ def test_everything_lies_inside(rows, people, floor, is_narrow):
     assert len(graph.rows) == len(rows)
 
 
-@pytest.mark.parametrize("is_narrow", [False, True])
-def test_words_of_levels_that_lie_close_stand_below_each_other(is_narrow):
+def test_words_of_levels_that_lie_close_stand_below_each_other():
     judge = IntervalRow("a judge", 0.6, (0.5, 0.7), (0.4, 0.8), True)
     floor, people = Level("floor: longer-wins", 0.5, None), Level("people", 0.55, (0.5, 0.6))
-    close = intervals([judge], [people, floor], is_narrow=is_narrow).bands
+    close = intervals([judge], [people, floor]).bands
     assert all(above.label.y < below.label.y for above, below in pairwise(close))
     far = intervals([judge], [people._replace(value=0.95), floor._replace(value=0.1)])
     assert len({band.label.y for band in far.bands}) == 1
