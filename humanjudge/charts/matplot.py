@@ -42,7 +42,7 @@ _PER_INCH: Final = 100
 _COLOURS: Final[Mapping[Theme, tuple[str, str, str, str, str]]] = {
     "light": (
         *("#ffffff", "#1c1c1a", "#5b5b56", "#dcdcd6"),
-        "#0b5cad #b3541e #2e7d32 #8e24aa #00717b #ad1457 #6d4c41 #5f6b00",
+        "#2b49c4 #b3541e #2e7d32 #8e24aa #00717b #ad1457 #6d4c41 #5f6b00",
     ),
     "dark": (
         *("#161615", "#ecece8", "#a8a8a1", "#363633"),

@@ -166,8 +166,8 @@ def test_without_a_vote_stands_what_to_do_and_what_is_known_without_any():
     text = text_of(response)
     assert "No votes yet" in text
     assert "cannot be told apart" not in text.split("Methods")[0]
-    assert not {"words", "pictures", "evidence", "further"} & {
-        name for name in ("words", "pictures", "evidence", "further") if response.context.get(name)
+    assert not {"words", "plot", "evidence", "further"} & {
+        name for name in ("words", "plot", "evidence", "further") if response.context.get(name)
     }
     assert response.context["disputed"] == []
     cells = cells_of(response, "judge-0")
@@ -484,19 +484,15 @@ def test_where_judges_and_people_disagree_most_stands_beside_what_was_said(run):
 
 def test_the_picture_has_every_judge_between_people_and_floor(run):
     response = get(run)
-    wide, narrow = response.context["pictures"]
-    assert [row.name for row in wide.rows] == [row.name for row in narrow.rows] == ["good", "weak"]
-    assert [band.label.text for band in wide.bands] == [
-        "floor: always-first 50\xa0%",
-        "people among themselves 100\xa0%",
-    ]
-    assert (
-        response.content.decode().count("Overall agreement with people, best first: good 90\xa0%")
-        == 2
-    )
+    plot = response.context["plot"]
+    assert [row.name for row in plot.rows] == ["good", "weak"]
+    assert [band.label.text for band in plot.bands] == ["floor 50\xa0%", "people 100\xa0%"]
+    page = response.content.decode()
+    assert page.count("Overall agreement with people, best first: good 90\xa0%") == 1
+    assert "people among themselves 100\xa0%" in page
     file = user_client().get(f"/runs/{run.pk}/charts/agreement.svg").content.decode()
     assert file.startswith("<svg xmlns=")
-    assert "var(--accent, #0b5cad)" in file
+    assert "var(--accent, #2b49c4)" in file
 
 
 def test_new_figures_are_news_to_a_page_that_is_open():
@@ -629,7 +625,7 @@ def test_beside_a_prompt_that_is_cut_the_thin_interval_is_withheld_wherever_it_i
     for judge in figures["judges"]:
         assert (judge["always_low"], judge["always_high"], judge["always_why"]) == (None, None, why)
     response = get(run)
-    assert [row.thin for row in response.context["pictures"][0].rows] == [None, None]
+    assert [row.thin for row in response.context["plot"].rows] == [None, None]
     text = text_of(response)
     assert f"No thin line of good and weak: {why}." in text
     assert "One prompt holds 60 % of the votes." in text

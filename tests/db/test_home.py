@@ -9,9 +9,12 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
+from humanjudge.charts.graphs import IntervalRow
+from humanjudge.charts.plot import lay_out_plot
 from judge_eval.models import Call, Findings, Run
 from judge_eval.runs.demo import FIRST_START
 from reports.models import Share
+from reports.projects.home import MOST_CARDS
 from reports.report.links import make_share
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
@@ -176,9 +179,9 @@ class TestALead:
             named(f"A {state} run", state=state)
         text = home(user_client())
         assert "A draft run Check the draft and start it" in text
-        assert "A stopped run: Resume it" in text
-        assert "A failed run: See what failed" in text
-        assert "A complete run:" not in text
+        assert "A stopped run Resume it" in text
+        assert "A failed run See what failed" in text
+        assert "A complete run See" not in text
 
     def test_a_model_that_never_answers_is_an_alarm(self):
         run = named("Silent")
@@ -210,7 +213,7 @@ class TestALead:
         make_vote(me, one)
         assert "Mine Vote on 1 pair" in home(client)
         make_vote(me, other)
-        assert "Mine: Vote" not in home(client)
+        assert "Mine Vote" not in home(client)
 
     def test_links_that_expire_within_a_week(self):
         run = make_run()
@@ -243,8 +246,8 @@ class TestALead:
         # Of pairs nearly all have a good output: that says nothing.
         assert "on pairs" not in text
         assert "The only vote" not in text
-        assert "A run of pairs Voting, 1 vote judge-1 is the best judge." in text
-        assert "Not computed Voting, 0 votes A run of pairs" in text
+        assert "Not computed Voting No result yet. 0 votes" in text
+        assert "A run of pairs Voting judge-1 is the best judge. 1 vote" in text
         assert "Archived" not in text
 
     def test_a_headline_waits_until_the_best_judge_is_known_or_voting_is_over(self):
@@ -255,6 +258,32 @@ class TestALead:
         assert "No winner." not in home(client)
         Run.objects.update(state="complete")
         assert "No winner." in home(client)
+
+    def test_six_runs_that_something_happened_in_last_are_cards_and_a_finished_one_has_its_picture(
+        self, monkeypatch
+    ):
+        run = make_run(name="Study")
+        project = run.queue.project
+        for number in range(MOST_CARDS):
+            named(f"Later {number}", project=project)
+        plot = lay_out_plot([IntervalRow("gpt", 0.8, (0.7, 0.9))], title="Agreement")
+        monkeypatch.setattr("reports.projects.home.plot_of", lambda figures: plot)
+        monkeypatch.setattr("reports.projects.home.RunFindings.read", lambda stored: stored)
+        client = member_client(project, "viewer")
+        assert 'class="strip"' not in client.get("/").content.decode()
+        assert "Later 0" in home(client)
+        Run.objects.filter(pk=run.pk).update(state="complete")
+        data = {"words": "gpt leads."}
+        Findings.objects.create(run=run, data=data, computed_at=timezone.now())
+        page = client.get("/")
+        assert "Later 0" not in text_of(page)
+        assert "gpt leads." in text_of(page)
+        assert 'aria-label="Agreement, best first: gpt 80\xa0% 70–90"' in page.content.decode()
+
+    def test_drafts_with_the_same_next_step_are_counted(self):
+        for number in range(3):
+            named(f"Draft {number}", state="draft")
+        assert "3 runs Check the draft and start it" in home(user_client())
 
     @pytest.mark.parametrize("role", ["owner", "evaluator", "curator", "viewer", ""])
     def test_each_is_told_only_what_their_role_may_do(self, role):

@@ -98,7 +98,7 @@ def test_whoever_has_the_link_reads_words_picture_and_table(run):
     run.queue.project.refresh_from_db()
     assert "ledger entry 161." in text
     assert run.queue.project.ledger_head in text
-    assert b'class="intervals' in answer.content
+    assert b'class="plot' in answer.content
     rows = [row.name for row in answer.context["sections"][0][1]["table"].rows]
     assert rows == ["near-judge", "contrary-judge", "People among themselves", "floor-baseline"]
 

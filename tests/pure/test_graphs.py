@@ -19,6 +19,7 @@ from humanjudge.charts.graphs import (
 )
 from humanjudge.charts.graphs import rating_graph as draw
 from humanjudge.charts.labels import RATING, SHARE, Axis
+from humanjudge.charts.plot import lay_out_plot
 
 
 def intervals(rows, levels=(), **options):
@@ -203,3 +204,44 @@ def test_winning_rates_are_named_and_said_with_the_rule_to_pass():
     assert graph.words == "Rates: good from 0\xa0% to 100\xa0%; rule from 20\xa0% to 20\xa0%."
     assert [tick.label for tick in graph.x_ticks][::3] == ["0.00", "0.30"]
     assert line_graph([], **about) is None
+
+
+# --- plots of a page -----------------------------------------------------------------------------
+
+
+@given(judges, levels, levels)
+def test_a_plot_lies_within_its_axis_at_any_width(rows, people, floor):
+    plot = lay_out_plot(rows, [*filter(None, [people, floor])], title="Agreement")
+    for row in plot.rows:
+        for x in (row.x, *(row.thick or ()), *(row.thin or ())):
+            assert 0 <= x <= 100
+    for band in plot.bands:
+        assert 0 <= band.low <= band.low + band.width <= 100.01
+        assert 0 <= band.label.x <= 100
+    assert [tick.x for tick in plot.ticks] == sorted({tick.x for tick in plot.ticks})
+    assert all(0 <= tick.x <= 100 for tick in plot.ticks)
+
+
+def test_a_plot_begins_at_the_ten_below_the_floor_and_says_so():
+    rows = [IntervalRow("good", 0.84, (0.82, 0.85), (0.81, 0.86))]
+    people = Level("people among themselves", 0.96, None, "people")
+    plot = lay_out_plot(rows, [people, Level("floor: coin", 0.48, (0.45, 0.52))], title="Agreement")
+    assert [tick.text for tick in plot.ticks] == [*"40 50 60 70 80 90".split(), "100\xa0%"]
+    assert plot.start == "The axis begins at 40\xa0%."
+    assert [band.label.text for band in plot.bands] == ["floor 48\xa0%", "people 96\xa0%"]
+    assert plot.rows[0].beside == "82–85"
+    assert plot.lines == 1
+    near = lay_out_plot(rows, [people, people._replace(value=0.9)], title="Agreement")
+    assert near.lines == 2
+
+
+def test_a_plot_of_ratings_and_of_nothing():
+    rows = [IntervalRow("a", 1034.2, (990.0, 1080.0)), IntervalRow("b", None, note="no verdict")]
+    start = Level("start", 1000, style="start")
+    plot = lay_out_plot(rows, [start], title="Rating", axis=RATING)
+    assert (
+        plot.words == "Rating, best first: a 1,034 990–1,080; b no figure no verdict; start 1,000"
+    )
+    assert plot.rows[1].x is None
+    assert not plot.start
+    assert lay_out_plot([], title="Rating") is None
