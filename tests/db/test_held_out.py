@@ -107,12 +107,10 @@ def read(answer, name=""):
 def pages(tuned, names):
     for page in names:
         methods, _ = PAGES[page]
-        for place, named in enumerate(NAMES.get(page, [{}])):
+        for named in NAMES.get(page, [{}]):
             address = page_address(tuned.world, page, **named)
             for query in ["", *QUERIES.get(page, [])]:
-                # Whom a page lets in depends on neither its names nor its queries.
-                others = () if place or query else ("voter", "anonymous")
-                for person in ("superuser", *others):
+                for person in ("superuser", "voter", "anonymous"):
                     if "GET" in methods or not methods:
                         yield f"{person} GET {page}", person, f"{address}?{query}", None
             if "POST" in methods:
@@ -151,13 +149,13 @@ def of_the_admin(tuned):
 
 
 def shown_rows(model):
-    """Keys of the newest row of a model, and of the newest that are of items held out."""
+    """Keys of the newest rows of a model, and of the newest that are of items held out."""
     newest = model._default_manager.order_by("-pk").values_list("pk", flat=True)
-    found = [*newest[:1]]
+    found = [*newest[:3]]
     fields = {field.name for field in model._meta.get_fields()}
     for field, path in OF_HELD_OUT.items():
         if field in fields:
-            found += newest.filter(**{path: True})[:2]
+            found += newest.filter(**{path: True})[:3]
     return dict.fromkeys(found)
 
 
