@@ -32,7 +32,7 @@ class PlotRow(NamedTuple):
 
     name: str
     value: str
-    # "82–85", or why there is none.
+    # The ends of its interval, or why there are none.
     beside: str
     x: float | None
     thick: Ends | None
@@ -110,8 +110,8 @@ def lay_out_plot(
     >>> plot = lay_out_plot(
     ...     [IntervalRow("gpt", 0.8, (0.77, 0.82))], [Level("floor", 0.48)], title="Agreement"
     ... )
-    >>> plot.rows[0].x, plot.rows[0].beside, plot.start
-    (66.67, '77–82', 'The axis begins at 40\xa0%.')
+    >>> plot.rows[0].x, plot.rows[0].beside == "77\N{EN DASH}82", plot.start
+    (66.67, True, 'The axis begins at 40\xa0%.')
     """
     if not rows:
         return None
@@ -149,7 +149,7 @@ def _scale_of(rows: Sequence[IntervalRow], levels: Sequence[Level], axis: Axis) 
     low, high = axis.ends(numbers)
     if axis is SHARE and numbers:
         # A figure in the middle of the ten would else lie on the edge.
-        low = floor(min(min(numbers), 0.9) * 10 + 1e-9) / 10
+        low = floor(min(0.9, *numbers) * 10 + 1e-9) / 10
     return _Scale(low, high)
 
 

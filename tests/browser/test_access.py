@@ -159,7 +159,7 @@ def test_one_logs_in_and_the_admin_and_the_api_pages_obey_the_policy_too(product
     page.get_by_label("Username").fill("a curator")
     page.get_by_label("Password").fill("a quiet board")
     page.get_by_role("main").get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="What waits for you").wait_for()
+    page.get_by_role("heading", name="Waits for you").wait_for()
     for path in ("/admin/", "/admin/voting/invite/add/", "/admin/voting/queue/", "/api/docs"):
         page.goto(path)
         page.wait_for_load_state("networkidle")

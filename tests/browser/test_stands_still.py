@@ -24,7 +24,12 @@ CONTENTS = {
     "jokes": ("new_study", {"says": [["pass", "flag"] * 3] * 6, "names": JUDGES}),
     "criteria": (
         "new_study",
-        {"outputs": ["A joke, told at length. " * 40] * 6, "options": CRITERIA},
+        {
+            "outputs": ["A joke, told at length. " * 40] * 6,
+            "options": CRITERIA,
+            "says": [["pass", "flag"] * 3] * 6,
+            "names": JUDGES,
+        },
     ),
     "labels": (
         "new_study",

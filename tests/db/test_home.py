@@ -54,7 +54,7 @@ def test_a_stranger_reads_what_this_is_and_how_to_vote():
     assert "open the invite link" in text
     assert EXAMPLE not in text
     assert DEMO not in text
-    assert "What waits for you" not in text
+    assert "Waits for you" not in text
 
 
 def test_the_newest_finished_run_that_is_shared_is_the_example():
@@ -278,7 +278,7 @@ class TestALead:
         page = client.get("/")
         assert "Later 0" not in text_of(page)
         assert "gpt leads." in text_of(page)
-        assert 'aria-label="Agreement, best first: gpt 80\xa0% 70–90"' in page.content.decode()
+        assert 'aria-label="Agreement, best first: gpt 80\xa0% ' in page.content.decode()
 
     def test_drafts_with_the_same_next_step_are_counted(self):
         for number in range(3):

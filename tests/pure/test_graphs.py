@@ -229,9 +229,9 @@ def test_a_plot_begins_at_the_ten_below_the_floor_and_says_so():
     assert [tick.text for tick in plot.ticks] == [*"40 50 60 70 80 90".split(), "100\xa0%"]
     assert plot.start == "The axis begins at 40\xa0%."
     assert [band.label.text for band in plot.bands] == ["floor 48\xa0%", "people 96\xa0%"]
-    assert plot.rows[0].beside == "82–85"
+    assert plot.rows[0].beside == "82\N{EN DASH}85"
     assert plot.lines == 1
-    near = lay_out_plot(rows, [people, people._replace(value=0.9)], title="Agreement")
+    near = lay_out_plot(rows, [people, people._replace(value=0.93)], title="Agreement")
     assert near.lines == 2
 
 
@@ -240,7 +240,8 @@ def test_a_plot_of_ratings_and_of_nothing():
     start = Level("start", 1000, style="start")
     plot = lay_out_plot(rows, [start], title="Rating", axis=RATING)
     assert (
-        plot.words == "Rating, best first: a 1,034 990–1,080; b no figure no verdict; start 1,000"
+        plot.words
+        == "Rating, best first: a 1,034 990\N{EN DASH}1,080; b no figure no verdict; start 1,000"
     )
     assert plot.rows[1].x is None
     assert not plot.start
