@@ -6,7 +6,7 @@ is kept from what was said of the pairs that are still open to them.
 
 Whatever shows votes or verdicts of single items calls `hidden_from`: it returns the items that the
 reader has to vote on first, and notes that the reader has seen the others. `findings.few` does the
-same for figures over a few items. A reader is a browser, by its login and the cookies of voters, or
+same for figures. A reader is a browser, by its login and the cookies of voters, or
 a key, which is also the person whose it is.
 """
 
@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -174,11 +174,18 @@ def to_vote_on(reader: Reader, items: Collection[UUID], *projects: UUID) -> set[
 
 
 def open_items(reader: Reader, *projects: UUID) -> QuerySet[Item]:
-    """Return all items of some projects that a reader could still vote on, blind."""
+    """Return all items of some projects that a reader could still vote on, blind.
+
+    What the reader has seen before, they cannot.
+    """
     voters = voters_of(reader, *projects)
     if isinstance(reader, ApiKey) and ApiKey.Scope.VERDICTS in reader.scopes:
         voters = [voter for voter in voters if voter.api_key_id is None]
-    return left_to(voters) if voters else Item.objects.none()
+    return left_to(voters).exclude(_seen_by(voters)) if voters else Item.objects.none()
+
+
+def _seen_by(voters: Collection[Voter]) -> Exists:
+    return Exists(Exposure.objects.filter(voter__in=voters, item=OuterRef("pk")))
 
 
 def open_items_with_votes(reader: Reader, *projects: UUID) -> QuerySet[Item]:
@@ -187,15 +194,20 @@ def open_items_with_votes(reader: Reader, *projects: UUID) -> QuerySet[Item]:
 
 
 def has_pairs_left(voters: Collection[Voter], run: Run) -> bool:
-    left = left_to(voters).filter(released_by_me(*voters), queue=run.queue_id)
-    return bool(voters) and left.exists()
+    return bool(voters) and _left_in(voters, run).exists()
+
+
+def _left_in(voters: Collection[Voter], run: Run) -> QuerySet[Item]:
+    return left_to(voters).filter(released_by_me(*voters), queue=run.queue_id)
 
 
 def is_voting(reader: Reader, run: Run) -> bool:
-    """Say whether somebody was handed pairs of the run and could still vote on some."""
+    """Say whether somebody was handed pairs of the run and could still vote on some, blind."""
     voters = voters_of(reader, run.queue.project_id)
     handed = Assignment.objects.filter(voter__in=voters, item__queue=run.queue_id)
-    return bool(voters) and handed.exists() and has_pairs_left(voters, run)
+    if not voters or not handed.exists():
+        return False
+    return _left_in(voters, run).exclude(_seen_by(voters)).exists()
 
 
 def may_be_stopped(reader: HttpRequest | ApiKey, run: Run) -> bool:

@@ -71,6 +71,7 @@ of_a_run = [
     path("people/<uuid:voter_id>/exclude", people.exclude, name="exclude-voter"),
     path("people/decisions/<uuid:decision_id>/take-back", people.take_back, name="take-back"),
     path("vote/", people.make_invite, name="make-invite"),
+    path("figures", board.see_figures, name="see-figures"),
     path("vote/me", invites.vote_as_user, name="vote-as-user"),
     path("vote/personal", people.make_personal_invites, name="make-personal-invites"),
     path("vote/invites/<uuid:invite_id>/qr.svg", invites.invite_qr, name="invite-qr"),

@@ -27,7 +27,7 @@ from judge_eval.api.access import (
 )
 from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd
-from judge_eval.findings.few import keep_few_from, keep_live_from
+from judge_eval.findings.few import require_votes_first
 from judge_eval.models import Judge, Run
 from judge_eval.runs import demo, exclusion, extension_check, lifecycle
 from judge_eval.runs.progress import Cost, Work, progress_of
@@ -439,8 +439,7 @@ def people(request: HttpRequest, run_id: Prefix) -> Any:
     """Who votes in a run and how, by name, and when the votes that are missing may be in."""
     api_key = key_of(request, MANAGE)
     run = run_of(api_key, run_id, "see people")
-    keep_few_from(api_key, run)
-    keep_live_from(api_key, run)
+    require_votes_first(api_key, run)
     queue = run.queue
     figures = figures_of(run)
     people, pace = people_of(queue, figures), pace_of(queue, timezone.now(), figures)

@@ -10,7 +10,7 @@ from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import Name, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.workshop import VariantFigure, tuning_figures
 from judge_eval.findings.workshop import look_at_held_out as look_at
 from judge_eval.models import Judge, Run
@@ -142,7 +142,7 @@ def list_variants(request: HttpRequest, run_id: Prefix) -> Any:
     """The judges of a run that was opened for tuning, by their agreement on the tuning half."""
     api_key = key_of(request, READ)
     run = run_of(api_key, run_id)
-    keep_few_from(api_key, run)
+    require_votes_first(api_key, run)
     return _workshop(run)
 
 

@@ -30,7 +30,7 @@ from judge_eval.api.access import (
 )
 from judge_eval.findings.cache import newer_votes, request_findings
 from judge_eval.findings.columns import terminal_row
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.filters import LONGEST, Slice
 from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
@@ -363,7 +363,7 @@ def run_to_read(request: HttpRequest, run_id: str, part: str = "") -> tuple[Run,
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
-    keep_few_from(api_key, run, Slice.parse(part))
+    require_votes_first(api_key, run, Slice.parse(part))
     return run, own_votes(api_key, run)[1]
 
 

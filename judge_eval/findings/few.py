@@ -1,4 +1,8 @@
-"""Figures over few items tell what people and judges chose on single ones: who may see them."""
+"""Figures move with every vote, and tell of single ones: who may see them.
+
+Whoever has items to vote on that others have voted on votes first, or says on the page that is
+shown instead that the figures are worth more: then later votes on these items are not blind.
+"""
 
 from dataclasses import replace
 from typing import Final
@@ -16,36 +20,32 @@ from voting.models import Entry, Item, Project
 DECIDED_PART: Final = str(Slice("ballot", DECIDED))
 # Over so many items with votes, figures tell of none of them.
 LEAST_ITEMS: Final = 10
-# What moves with every vote would tell the next one on an item.
-LIVE_WORDS: Final = (
+WORDS: Final = (
     "This is not shown while you have {noun}s to vote on: it moves with every vote, and would tell "
     "you what others think. Vote first."
-)
-WORDS: Final = (
-    "This is not shown while you have {noun}s to vote on: figures of fewer than ten would tell you "
-    "what others think of them. Vote first."
 )
 
 
 class VotesFirst(Problem):
-    """Whoever asks for figures has some of their few items to vote on."""
+    """Whoever asks for figures has some of their items to vote on."""
 
 
-def keep_few_from(reader: Reader, run: Run, part: Slice = WHOLE) -> None:
+def require_votes_first(reader: Reader, run: Run, part: Slice = WHOLE) -> None:
     """Refuse the figures of a part of a run to a reader whom they would tell what others think.
 
     To other readers figures over few items are shown, and count as seen.
     """
     if not run.board.votes:
         return
-    if part.up_to is not None:
-        keep_live_from(reader, run)
+    project = run.queue.project
+    to_vote_on = open_items_with_votes(reader, project.pk)
+    if to_vote_on.filter(pk__in=part.pairs(run).values("pk")).exists():
+        raise VotesFirst(403, WORDS.format(noun=run.queue.noun))
     # Known in advance where there are many votes: to find ten different items takes longer.
     computed = Findings.objects.filter(run=run, part=str(part))
     voted = computed.values_list("data__as_of__voted", flat=True).first()
-    if (voted or 0) >= LEAST_ITEMS:
-        return
-    _refuse(reader, run.queue.project, part.voted(run), run.queue.noun)
+    if (voted or 0) < LEAST_ITEMS:
+        _note_few_seen(reader, project, part.voted(run), run.queue.noun)
 
 
 def findings_for(reader: Reader, run: Run, part: str | None) -> Request:
@@ -56,26 +56,19 @@ def findings_for(reader: Reader, run: Run, part: str | None) -> Request:
     requested = request_findings(run, part or "")
     if part is None and requested.findings and requested.findings.unanswerable:
         requested = request_findings(run, DECIDED_PART)
-    keep_few_from(reader, run, requested.part)
+    require_votes_first(reader, run, requested.part)
     return replace(requested, is_live=not is_voting(reader, run))
 
 
-def keep_few_of_project_from(reader: Reader, project: Project) -> None:
-    """Refuse figures over all votes of a project in the same way: they move with every vote."""
+def require_votes_first_in_project(reader: Reader, project: Project) -> None:
+    """Refuse figures over all votes of a project in the same way."""
     if open_items_with_votes(reader, project.pk).exists():
-        raise VotesFirst(403, LIVE_WORDS.format(noun="item"))
+        raise VotesFirst(403, WORDS.format(noun="item"))
     voted = Item.objects.filter(queue__project=project, votes__gt=0).order_by()
-    _refuse(reader, project, voted.values_list("pk", flat=True), "item")
+    _note_few_seen(reader, project, voted.values_list("pk", flat=True), "item")
 
 
-def keep_live_from(reader: Reader, run: Run) -> None:
-    """Refuse what tells single votes of a run to a reader who has such items to vote on."""
-    voted = open_items_with_votes(reader, run.queue.project_id)
-    if voted.filter(queue=run.queue_id).exists():
-        raise VotesFirst(403, LIVE_WORDS.format(noun=run.queue.noun))
-
-
-def _refuse(
+def _note_few_seen(
     reader: Reader, project: Project, voted: QuerySet[Item, UUID] | QuerySet[Entry, UUID], noun: str
 ) -> None:
     few = set(voted[:LEAST_ITEMS])

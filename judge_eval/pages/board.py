@@ -5,14 +5,15 @@ from dataclasses import replace
 from math import inf
 from typing import Any, Final
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import Table, sort_link
 from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
-from judge_eval.access import can, has_pairs_left, may_be_stopped, voters_of
+from judge_eval.access import can, has_pairs_left, may_be_stopped, note_runs_seen, voters_of
 from judge_eval.findings.board_parts import comparisons, elo_graph, judge_tables
 from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import COLUMNS, Column
@@ -26,7 +27,7 @@ from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pai
 from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.runs.exclusion import left_out_of
 from judge_eval.selectors import BoardView
-from judge_eval.web import citation_of, invites_address, run_page
+from judge_eval.web import citation_of, invites_address, run_action, run_page
 from voting.choices import short_name
 from voting.selectors import queue_counts
 
@@ -48,6 +49,13 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     return live_page(
         request, "board", seen, lambda: _context(request, run, requested, counts, order)
     )
+
+
+@run_action("see")
+def see_figures(request: HttpRequest, run: Run) -> HttpResponse:
+    """Show the figures to a member who has items to vote on: later votes on them are not blind."""
+    note_runs_seen(request, [run])
+    return redirect("run", run.pk)
 
 
 def _context(

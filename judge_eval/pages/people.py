@@ -21,7 +21,7 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import DASH, Cell, missing, name_cell, percent, span
 from humanjudge.lib.text import number_of
 from humanjudge.listing import Column, Listing, both_ways
-from judge_eval.findings.few import VotesFirst, keep_few_from, keep_live_from
+from judge_eval.findings.few import VotesFirst, require_votes_first
 from judge_eval.models import Run
 from judge_eval.pages.invites import PERSONAL_IDS, invites_of, record
 from judge_eval.voter_stats import LEAST_PAIRS, Pace, Person, Share, figures_of, pace_of, people_of
@@ -232,8 +232,7 @@ def _page(
     """Who votes; who is invited; and how many votes are wanted, which is folded."""
     context = {"run": run, "tab": "people", "groups": voters.voter_groups(run.queue.project_id)}
     try:
-        keep_few_from(request, run)
-        keep_live_from(request, run)
+        require_votes_first(request, run)
         context |= _voters_of(request, run) | _votes_wanted(request, run, votes_form)
     except VotesFirst as why:
         context["why"] = str(why)

@@ -23,7 +23,7 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.findings.columns import share_cell
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.workshop import (
     HeldOut,
     VariantFigure,
@@ -160,7 +160,7 @@ def _offer_providers(form: forms.Form, run: Run) -> None:
 @run_page("see calls")
 def run_workshop(request: HtmxRequest, run: Run) -> HttpResponse:
     if run.queue.held_out_from is not None:
-        keep_few_from(request, run)
+        require_votes_first(request, run)
     if request.htmx and "suggestion" in request.GET:
         context = {"run": run, **_suggested(run, _wordings(run))}
         return render(request, "judge_eval/_suggestion.html", context)

@@ -14,7 +14,7 @@ from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import json_schema
 from judge_eval.access import hidden_from
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import require_votes_first
 from reports.composite.config import CompositeConfig
 from voting.models import ApiKey
 
@@ -87,7 +87,7 @@ def composite(request: HttpRequest, run_id: Prefix, page: Annotated[int, Field(g
 
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
-    keep_few_from(api_key, run)
+    require_votes_first(api_key, run)
     versions = sources.versions_of(run, 1)
     if not versions:
         raise HttpError(404, "this run has no composite")

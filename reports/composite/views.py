@@ -15,7 +15,7 @@ from humanjudge.lib.tables import DASH, percent
 from humanjudge.lib.text import listed, number_of
 from judge_eval.access import can, hidden_from
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.filters import Parts, Slice
 from judge_eval.models import Run
 from judge_eval.stats.bootstrap import Resampling
@@ -71,7 +71,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     part = Slice.parse(request.GET.get("part", ""))
     if part.kind == "group":
         raise Problem(400, "part: a composite is of outputs, tag:… or generator:…, not of a group.")
-    keep_few_from(request, run, part)
+    require_votes_first(request, run, part)
     config, outputs = configs[0], sources.Outputs(run, configs, part)
     components = [outputs.components(each) for each in configs]
     ranked = [ranked_by(*each) for each in zip(components, configs, strict=True)]

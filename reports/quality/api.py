@@ -9,7 +9,7 @@ from ninja import Schema
 
 from humanjudge.lib.validation import ConfigInvalid, Part, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, keep_blind, key_of, project_of
-from judge_eval.findings.few import keep_few_of_project_from
+from judge_eval.findings.few import require_votes_first_in_project
 from judge_eval.models import Run
 from judge_eval.stats.estimate import wilson
 from reports.models import Quality
@@ -84,7 +84,7 @@ def quality(request: HttpRequest, project_id: Prefix) -> Any:
     if ApiKey.Scope.VOTE in api_key.scopes:
         for run in Run.objects.filter(queue__project=project).select_related("queue"):
             keep_blind(api_key, run)
-    keep_few_of_project_from(api_key, project)
+    require_votes_first_in_project(api_key, project)
     qualities = project.qualities.filter(votes__gt=0).exclude(OF_TUNED)
     scores = {each.series: _score(each) for each in qualities}
     return {

@@ -22,7 +22,7 @@ from humanjudge.lib.text import duration, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from humanjudge.listing import Column, Listing
 from judge_eval.access import open_items_with_votes
-from judge_eval.findings.few import keep_few_of_project_from
+from judge_eval.findings.few import require_votes_first_in_project
 from judge_eval.stats.estimate import wilson
 from judge_eval.web import find_run
 from reports.models import Quality
@@ -151,7 +151,7 @@ def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
     """The scores and how they came about; htmx asks for them again while people vote."""
     require(request, "see", project_id)
     project = get_object_or_404(Project, pk=project_id)
-    keep_few_of_project_from(request, project)
+    require_votes_first_in_project(request, project)
     waiting = settings_of(project).filter(seq__isnull=True).values_list("pk", flat=True).first()
     seen = f"{project.head_seq}-{waiting or ''}"
     if request.htmx and request.GET.get("seen") == seen:

@@ -12,7 +12,7 @@ from ninja.errors import HttpError
 from humanjudge.lib.validation import WHOLE, Name, Part, json_schema
 from judge_eval.access import can
 from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, project_of, run_of
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import require_votes_first
 from judge_eval.models import Run
 from judge_eval.selectors import by_prefix
 from reports.models import ScoreReport, Share
@@ -110,7 +110,7 @@ def score_files(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     run = run_of(api_key, run_id)
     report = _report(run, report_id)
     if report.table and can(api_key, "see", run):
-        keep_few_from(api_key, run, scores.part_of(report))
+        require_votes_first(api_key, run, scores.part_of(report))
     else:
         report.table = None
     return report
@@ -132,7 +132,7 @@ def download(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
     report = _report(run, report_id)
-    keep_few_from(api_key, run, scores.part_of(report))
+    require_votes_first(api_key, run, scores.part_of(report))
     if report.state != ScoreReport.State.DONE:
         raise HttpError(409, report.error or "these files are still being made")
     try:

@@ -33,7 +33,7 @@ from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.login import slow_down
 from judge_eval.access import VOTE_FIRST, has_pairs_left, note_runs_seen, visible, voters_of
 from judge_eval.findings.disputed import outputs_beginning, pairs_beginning
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.pictures import INERT
 from judge_eval.models import Findings, Run
 from reports.models import CompositeDefinition, FrozenRows, Share
@@ -126,7 +126,7 @@ def _as_read_by(request: HttpRequest, share: Share) -> Report:
     for of in report.runs:
         # What was frozen of a run that was deleted since, nobody can vote on.
         if run := runs.filter(pk=of.id).first():
-            keep_few_from(request, run)
+            require_votes_first(request, run)
             of.findings.disputed = visible(request, run, of.findings.disputed)
             visible_places = {pair.position for pair in of.findings.disputed}
             of.disputed = [item for item in of.disputed if item.position in visible_places]

@@ -26,7 +26,7 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.filters import Slice
 from judge_eval.models import Run
 from judge_eval.selectors import switched_off
@@ -83,7 +83,7 @@ def request_scores_page(request: HttpRequest, run: Run) -> HttpResponse:
 def download_scores(request: HtmxRequest, run: Run, report_id: UUID) -> HttpResponse:
     done = reports_of(run).select_related("run").filter(state=ScoreReport.State.DONE)
     report = get_object_or_404(done, pk=report_id)
-    keep_few_from(request, run, part_of(report))
+    require_votes_first(request, run, part_of(report))
     try:
         return cast(HttpResponse, zip_response(report))
     except FileNotFoundError as gone:
@@ -106,7 +106,7 @@ def _context(request: HttpRequest, run: Run, part: str = "") -> Context:
         "tab": "data",
     }
     if latest := next((report for report in reports if report.table), None):
-        keep_few_from(request, run, part_of(latest))
+        require_votes_first(request, run, part_of(latest))
         table = ScoreTable.model_validate(latest.table)
         context |= {"latest": latest, "as_of": table.as_of} | on_page(table)
     return context

@@ -30,7 +30,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.models import Assignment, Entry, Exposure, Inference
+from voting.models import Assignment, Entry, Exposure, Inference, Item
 from voting.voters import voter_of_key, voter_of_user
 
 pytestmark = pytest.mark.django_db
@@ -237,6 +237,9 @@ class TestAccess:
         for pair in pairs_of(run):
             Assignment.objects.create(voter=voter, item=pair, leased_until=timezone.now())
         make_vote(voter, pairs_of(run)[1], "A")
+        assert client.get(page_of(run)).status_code == 403
+        # What judges say of items that nobody has voted on is told of no open one either.
+        Item.objects.filter(queue=run.queue).update(votes=0)
         response = client.get(page_of(run))
         closed = [row for row in cells_of(response) if len(row) == 1]
         assert len(closed) == 18
@@ -310,6 +313,8 @@ class TestApi:
         voter = voter_of_key(run.queue.project_id, key)
         pair = pairs_of(run)[0]
         Assignment.objects.create(voter=voter, item=pair, leased_until=timezone.now())
+        assert key_client(secret).get(address(run)).status_code == 403
+        Item.objects.filter(queue=run.queue).update(votes=0)
         told = key_client(secret).get(address(run)).json()
         assert {str(pair.a_id), str(pair.b_id)}.isdisjoint(each["id"] for each in told["outputs"])
 

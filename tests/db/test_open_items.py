@@ -24,12 +24,29 @@ from judge_eval.models import Board, Verdict
 from reports.grandjury import services as grandjury
 from reports.report.files import FILES
 from tests.db.test_blindness import decoded, everything_in
-from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, requested, written
+from tests.db.test_roles import (
+    API,
+    PAGES,
+    PROTOCOL,
+    ROLES,
+    make_scene,
+    page_address,
+    requested,
+    written,
+)
 from tests.helpers.grandjury import Model
 from tests.helpers.grandjury import vote as vote_on
 from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute
-from tests.makers import key_client, make_key, make_vote, make_voter, pairs_of, seal_all
+from tests.makers import (
+    key_client,
+    make_key,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    voter_client,
+)
 from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Exposure, Inference, Item, Queue
 from voting.services import flag
@@ -240,45 +257,52 @@ def figures_of(study, client, before, pages):
     return {client.get(f"{before}/runs/{study.run.pk}/{page}").status_code for page in pages}
 
 
-def test_figures_of_few_items_are_refused_while_one_of_these_is_open(study):
+def test_figures_are_refused_while_an_item_with_votes_is_open(study):
     key = key_client(make_key("read", "manage", user=study.owner)[1])
-    is_few = len(study.words) < 10
-    answers = {403} if is_few else {200}
-    assert figures_of(study, study.client, "", FIGURES) == answers
+    assert figures_of(study, study.client, "", FIGURES) == {403}
     # Invites stand beside the figures of voters.
     people = study.client.get(f"/runs/{study.run.pk}/people/").content.decode()
     assert 'id="voters"' not in people
     board = text_of(study.client.get(f"/runs/{study.run.pk}/"))
-    assert ("This is not shown while you have pairs to vote on" in board) == is_few
-    assert figures_of(study, key, "/api", ("judge-eval/results", "findings")) == answers
-    # What tells single votes waits, over however many items it is.
+    assert "This is not shown while you have pairs to vote on" in board
     at = Board.objects.get(run=study.run).seq
-    live = (f"findings?part=at:{at}", "people")
-    assert figures_of(study, key, "/api", live) == {403}
-    results = key.get(f"/api/runs/{study.run.pk}/judge-eval/results").json()
-    if not is_few:
-        assert {judge["elo"] for judge in results["leaderboard"]} == {None}
-        assert {judge["agree"] for judge in results["leaderboard"]} == {0}
+    asked = "judge-eval/results", "findings", f"findings?part=at:{at}", "people"
+    assert figures_of(study, key, "/api", asked) == {403}
+    conditions = f"gate?judge={study.run.judges.all()[0].pk}&min_agreement=0.5"
+    assert figures_of(study, key, "/api", (conditions,)) == {403}
     other = study.scene.clients["evaluator"]
     reader = voter_of_user(study.scene.project, User.objects.get(username="evaluator"))
     assert figures_of(study, other, "", FIGURES) == {200}
     seen = Exposure.objects.filter(voter=reader, item__queue=study.run.queue).count()
-    assert (seen >= 6) if is_few else seen
+    assert (seen >= 6) if len(study.words) < 10 else seen
     for pair in pairs_of(study.run)[4:]:
         make_vote(study.voter, pair, "A")
     assert figures_of(study, study.client, "", FIGURES) == {200}
+    assert figures_of(study, key, "/api", (*asked, conditions)) == {200}
 
 
 @of_many
-def test_a_part_of_few_items_is_refused_and_the_whole_is_not(study):
-    rare = [pk for pair in pairs_of(study.run)[4:6] for pk in (pair.a_id, pair.b_id)]
+def test_a_part_without_open_items_is_shown(study):
+    rare = [pk for pair in pairs_of(study.run)[:4] for pk in (pair.a_id, pair.b_id)]
     Inference.objects.filter(pk__in=rare).update(tags=["rare"])
     compute(study.run)
-    key = key_client(make_key("read", "manage", user=study.owner)[1])
     tagged = f"/runs/{study.run.pk}/?part=tag:rare"
-    assert study.client.get(tagged).status_code == 403
-    assert key.get(f"/api/runs/{study.run.pk}/findings?part=tag:rare").status_code == 403
-    assert study.client.get(f"/runs/{study.run.pk}/").status_code == 200
+    assert study.client.get(tagged).status_code == 200
+    assert study.client.get(f"/runs/{study.run.pk}/").status_code == 403
+
+
+@of_many
+def test_a_member_may_see_figures_first_and_later_votes_are_not_blind(study):
+    board, key = f"/runs/{study.run.pk}/", key_client(make_key("read", user=study.owner)[1])
+    assert f'action="{board}figures"' in study.client.get(board).content.decode()
+    assert study.client.post(f"{board}figures").url == board
+    assert figures_of(study, study.client, "", FIGURES) == {200}
+    assert figures_of(study, key, "/api", ("judge-eval/results", "findings")) == {200}
+    for pair in pairs_of(study.run)[4:]:
+        make_vote(study.voter, pair, "A")
+    seal_all(study.scene.project)
+    votes = Entry.objects.filter(voter=study.voter, queue=study.run.queue, kind="vote")
+    assert votes.filter(unblinded=True).count() == 12
 
 
 def test_what_the_admin_shows_of_a_row_is_noted(study):
@@ -322,15 +346,14 @@ def test_reading_before_voting_is_noted_and_the_votes_are_kept_apart(study):
 
 # --- other votes ----------------------------------------------------------------------------------
 
-OVER_MANY = "Figures over ten items or more; of fewer they are refused."
-TAKEN = "All votes and verdicts, for whoever takes them away: later votes are then not blind."
-# Whose answers move with votes on open items, and why. Those of all others stay to the last byte.
-MOVING = {
-    **dict.fromkeys(("run", "run-table", "run-chart", "run-models"), OVER_MANY),
-    "GET /api/runs/{run_id}/findings": OVER_MANY,
-    "GET /api/runs/{run_id}/judge-eval/results": OVER_MANY,
-    **dict.fromkeys(("run-file", "GET /api/runs/{run_id}/export"), TAKEN),
+# All votes and verdicts, for whoever takes them away: later votes are then not blind.
+# Verdicts are told in `pending` to a key whose scope is to see them before voting, likewise.
+TAKEN = {
+    "run-file",
+    "GET /api/runs/{run_id}/export",
+    "GET /api/runs/{run_id}/judge-eval/pending",
 }
+KEYS = [["read"], ["manage"], ["vote"], ["verdicts"], ["read", "vote"], [*ApiKey.Scope.values]]
 DRAWN = re.compile(
     r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"'
     r"|[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[\w:.=-]{20,}"
@@ -338,17 +361,50 @@ DRAWN = re.compile(
 )
 
 
-def told(study, key):
-    """Return what each page and operation answers to a member who has items to vote on."""
+def make_readers(study):
+    """Let each role, and a voter by invite, have the owner's items to vote on; and make keys.
+
+    Return what asks as whom.
+    """
+    invited = make_voter(study.run, name="Guest")
+    people = {role: voter_of_user(study.scene.project, user) for role, user in members()}
+    Item.objects.filter(queue=study.run.queue).update(votes_wanted=12)
+    for voter in {*people.values(), invited} - {study.voter}:
+        for pair in pairs_of(study.run):
+            Assignment.objects.create(voter=voter, item=pair, leased_until=timezone.now())
+        for pair in pairs_of(study.run)[:4]:
+            make_vote(voter, pair, "A")
+    Exposure.objects.all().delete()
+    seal_all(study.scene.project)
+    readers = {role: partial(told_by_pages, study, study.scene.clients[role]) for role in people}
+    readers["voter"] = partial(told_by_pages, study, voter_client(invited))
+    for scopes in KEYS:
+        key = key_client(make_key(*scopes, user=study.owner)[1])
+        readers["key " + " ".join(scopes)] = partial(told_by_operations, study, key, API)
+    kind = {"kind": ApiKey.Kind.PERSON, "project": study.scene.project}
+    key = key_client(make_key("read", "manage", user=study.owner, **kind)[1])
+    return readers | {"key of a person": partial(told_by_operations, study, key, PROTOCOL)}
+
+
+def members():
+    return [(role, User.objects.get(username=role)) for role in ROLES]
+
+
+def told_by_pages(study, client):
+    """Return what each page answers to somebody who has items to vote on."""
     answers = {}
     for page, (methods, _) in PAGES.items():
         for names in NAMES.get(page, [{}]) if "GET" in methods or not methods else ():
             address = page_address(study.scene, page, **names)
             for query in ("", *QUERIES.get(page, [])):
                 with written():
-                    answer = study.client.get(address + query)
-                    answers[page, address + query] = everything_in(answer)
-    for operation, takes in API.items():
+                    answers[page, address + query] = everything_in(client.get(address + query))
+    return {at: DRAWN.sub("", text) for at, text in answers.items()}
+
+
+def told_by_operations(study, key, operations):
+    answers = {}
+    for operation, takes in operations.items():
         with written():
             answer = requested(study.scene, key, operation, takes.body)
             answers[operation, ""] = everything_in(answer)
@@ -371,12 +427,17 @@ def turn(study):
 
 
 @of_many
-def test_votes_on_open_items_move_no_byte_of_what_a_member_reads(study):
-    key = key_client(make_key("read", "manage", user=study.owner)[1])
+def test_votes_on_open_items_move_no_byte_of_what_anybody_reads_who_has_them(study):
+    readers = make_readers(study)
     with time_machine.travel(timezone.now(), tick=False):
         compute(study.run)
-        before = told(study, key)
+        before = {reader: tell() for reader, tell in readers.items()}
         turn(study)
-        after = told(study, key)
-    moved = {at[0] for at, text in before.items() if text != after[at]}
-    assert moved == MOVING.keys()
+        after = {reader: tell() for reader, tell in readers.items()}
+    moved = {
+        (reader, at)
+        for reader, answers in before.items()
+        for (at, _), text in answers.items()
+        if text != after[reader][at, _]
+    }
+    assert {at for _, at in moved} == TAKEN, sorted(it for it in moved if it[1] not in TAKEN)

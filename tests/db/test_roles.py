@@ -113,6 +113,7 @@ PAGES = {
     "reveal": ("GET", "a voter"),
     # A run.
     "run": ("GET", "see"),
+    "see-figures": ("POST", "see"),
     "run-pairs": ("GET", "see"),
     "run-pair": ("GET", "see"),
     "run-alt-test": ("GET", "see"),
