@@ -683,7 +683,8 @@ class Findings(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["requested_at"], condition=Q(is_behind=True), name="findings_behind"
-            )
+            ),
+            models.Index(fields=["-computed_at"], condition=Q(part=""), name="findings_newest"),
         ]
 
     @property

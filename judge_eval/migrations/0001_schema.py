@@ -272,7 +272,12 @@ class Migration(migrations.Migration):
                         condition=models.Q(("is_behind", True)),
                         fields=["requested_at"],
                         name="findings_behind",
-                    )
+                    ),
+                    models.Index(
+                        condition=models.Q(("part", "")),
+                        fields=["-computed_at"],
+                        name="findings_newest",
+                    ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(fields=("run", "part"), name="findings_once")

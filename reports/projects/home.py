@@ -201,10 +201,13 @@ def newest_cards(projects: QuerySet[Project]) -> list[RunCard]:
     """Return the runs that something happened in last, as many as a page is read for."""
     runs = Run.objects.filter(queue__project__in=projects, archived_at=None)
     # Figures follow each vote and decision, so their time is that of the last one.
-    whole = Findings.objects.filter(part="", run=OuterRef("pk"))
-    runs = runs.annotate(active_at=Coalesce(whole.values("computed_at"), "created_at"))
-    newest = runs.select_related("queue__project", "board").defer("config")
-    shown = list(newest.order_by("-active_at", "-created_at")[:MOST_CARDS])
+    computed = Findings.objects.filter(part="", run__in=runs, computed_at__isnull=False)
+    active = computed.order_by("-computed_at").values_list("run", flat=True)[:MOST_CARDS]
+    newest = runs.order_by("-created_at").values_list("pk", flat=True)[:MOST_CARDS]
+    both = runs.filter(pk__in={*active, *newest}).select_related("queue__project", "board")
+    whole = computed.filter(run=OuterRef("pk")).values("computed_at")
+    dated = both.annotate(active_at=Coalesce(whole, "created_at")).defer("config")
+    shown = list(dated.order_by("-active_at", "-created_at")[:MOST_CARDS])
     figures = dict(Findings.objects.filter(part="", run__in=shown).values_list("run", "data"))
     return [_card(run, figures.get(run.pk) or {}) for run in shown]
 
