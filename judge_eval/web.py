@@ -214,20 +214,16 @@ def _progress(run: Run, done: int, total: int, preparing: int) -> str:
 
 def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> Step | None:
     is_open = run.state in (*Run.AT_WORK, Run.State.VOTING)
+    takes_votes = is_open and run.queue.is_open and not run.queue.is_simulated
+    invite = allowed["invite"] and takes_votes and has_pending
     if allowed["run"]:
-        if stuck := unstuck(run, silent_models([run.pk]).get(run.pk, []) if is_open else []):
+        # A model that answers nothing keeps nobody from voting.
+        silent = silent_models([run.pk]).get(run.pk, []) if is_open and not invite else []
+        if stuck := unstuck(run, silent):
             return stuck
         if run.state == Run.State.VOTING and _has_best(run):
             return _at(run, "Stop voting: the best judge is known", "run-progress")
-    if (
-        allowed["invite"]
-        and is_open
-        and run.queue.is_open
-        and has_pending
-        and not run.queue.is_simulated
-    ):
-        return Step("Invite people", invites_address(run))
-    return None
+    return Step("Invite people", invites_address(run)) if invite else None
 
 
 def unstuck(run: Run, silent: Collection[str]) -> Step | None:

@@ -16,7 +16,7 @@ from voting.curating import (
 from voting.models import Entry, Voter
 
 
-class LeftOut(NamedTuple):
+class JudgeLeftOut(NamedTuple):
     """A judge that is left out, by whom, when and why."""
 
     judge: Judge
@@ -41,7 +41,7 @@ def include(judge: Judge, curator: Voter, why: str = "") -> None:
         raise LifecycleRefused(f"{judge.name} is not left out.") from late
 
 
-def left_out_of(run: Run) -> list[LeftOut]:
+def left_out_of(run: Run) -> list[JudgeLeftOut]:
     """Return the judges that are left out as decisions stand, those too that are not sealed yet."""
     latest: dict[str, tuple[JsonObject, Entry]] = {}
     for decision in reversed(list(decisions_on_judges(run.queue))):
@@ -53,7 +53,7 @@ def left_out_of(run: Run) -> list[LeftOut]:
     voters = Voter.objects.filter(project=run.queue.project_id, pseudonym__in=by)
     names = {voter.pseudonym: str(voter) for voter in voters}
     return [
-        LeftOut(
+        JudgeLeftOut(
             judge, names.get(payload["by"]) or str(payload["by"]), decision.at, decision.comment
         )
         for judge in run.judges.filter(pk__in=latest).order_by("position")

@@ -32,7 +32,6 @@ LONGEST_WAIT = 30.0
 MOST_HOPELESS = 8
 # Of failed calls: so they begin.
 PERMANENTLY = reduce(or_, (Q(error__startswith=f"{status} ") for status in PERMANENT))
-HELD = " (not called: every call before it failed so)"
 EXCERPT = 2_000
 # In a change that was made to a reply: what follows is what the model had said.
 FORMER_REPLY = "; it had said: "
@@ -151,7 +150,7 @@ def hold_hopeless(run: Run, purpose: str, provider: str, model: str) -> list[Cal
         calls = list(waiting.select_for_update(no_key=True, skip_locked=True).order_by("pk"))
         if calls:
             reason = failed.filter(attempts__gt=0).values_list("error", flat=True).first()
-            fields = _failed(f"{reason}{HELD}", "") | _FREE
+            fields = _failed(reason or "", "") | _FREE
             Call.objects.filter(pk__in=[call.pk for call in calls]).update(**fields)
             leases.write_off((call.pk, run.pk, call.reserved_nano) for call in calls)
             text = f"{model} failed on every call so far: {number_of(len(calls), 'call')} not made."

@@ -138,6 +138,9 @@ def test_a_judge_whose_calls_all_failed_comes_first():
             state="failed",
             error="401 Unauthorized",
         )
+    # People may be invited all the same; once that is over, it comes first.
+    assert "Invite people" in page_of(run, "pairs/")
+    type(run.queue).objects.update(is_open=False)
     assert "Open a provider: every call to gpt-x failed" in page_of(run, "pairs/")
 
 
