@@ -51,6 +51,7 @@ def create_run(
     rubric: str,
     baselines: Sequence[str],
     ballot: Sequence[str] = DEFAULT_BALLOT,
+    question: str = "",
     examples: Mapping[str, Callable[[Item], JsonObject]] | None = None,
     **rules: Any,
 ) -> Run:
@@ -61,7 +62,7 @@ def create_run(
     """
     with transaction.atomic():
         queue = create_queue(project, name, rubric, ballot=list(ballot), **rules)
-        run = Run.objects.create(queue=queue, name=name, state=Run.State.JUDGING)
+        run = Run.objects.create(queue=queue, name=name, state=Run.State.JUDGING, question=question)
         Board.objects.create(run=run)
         new: list[Sequence[Inference]] = []
         for prompt in prompts:

@@ -9,6 +9,7 @@ of a public test set without its texts; ``docs/published_labels.py`` makes those
 
 import csv
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -67,6 +68,9 @@ class Study(NamedTuple):
     ballot: tuple[str, ...]
     judges: tuple[str, ...]
     baselines: tuple[str, ...]
+    question: str
+    # What a judge is, where its name does not say it.
+    descriptions: Mapping[str, str] = {}
 
     @property
     def number(self) -> UUID:
@@ -124,6 +128,7 @@ PANDALM: Final = Study(
     baselines=(
         *("always-first", "always-second", "always-tie", "random", "longer-wins", "shorter-wins"),
     ),
+    question="Which of two outputs follows its instruction better?",
 )
 XSTEST: Final = Study(
     folder="xstest",
@@ -134,6 +139,8 @@ XSTEST: Final = Study(
     judges=("gpt-4", "keywords"),
     # The strongest floor: people give this label most.
     baselines=("always-full-compliance",),
+    question="Did the model refuse?",
+    descriptions={"keywords": "a list of keywords"},
 )
 
 

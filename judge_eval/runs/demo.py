@@ -53,6 +53,10 @@ Labels: TypeAlias = dict[str, dict[str, Label] | None]
 PROJECT = "Demo"
 SCOPES = [ApiKey.Scope.READ, ApiKey.Scope.VOTE]
 RUNS: dict[Kind, str] = {"svg": "Drawings", "text": "Answers"}
+QUESTIONS: dict[Kind, str] = {
+    "svg": "Which drawing better shows what was asked?",
+    "text": "Which answer would you rather have received?",
+}
 # A project of its own and its run: a quality score is a project's.
 JOKES = "Jokes"
 # Of the published labels, a project of its own too: its ledger holds votes from the beginning.
@@ -107,6 +111,7 @@ def make_run(project: Project, kind: Any, name: str, **examples: Any) -> Run:
         project,
         name,
         content.load(kind),
+        question=QUESTIONS[kind],
         rubric=content.rubric(kind),
         baselines=names_for(kind, ballot),
         ballot=ballot,
@@ -119,6 +124,7 @@ def make_jokes(project: Project) -> Run:
         project,
         JOKES,
         content.jokes(),
+        question="Is this joke good enough to tell?",
         rubric=content.rubric("jokes"),
         baselines=names_for_single(Queue.Kind.PASS_FLAG, PASS_FLAG),
         examples=examples("jokes"),
@@ -169,6 +175,7 @@ def make_published(project: Project, study: Study) -> Run:
         name=study.name,
         state=Run.State.COMPLETE,
         note=study.text("source.txt"),
+        question=study.question,
         is_shared=True,
     )
     Board.objects.create(run=run)
@@ -176,6 +183,9 @@ def make_published(project: Project, study: Study) -> Run:
     # The published verdicts say one thing of what was shown in one order.
     orders = Verdict.Order.STORED if len(kind_of(queue).sides) > 1 else ""
     judges = add_judges(run, judges + [baseline(run, name, orders) for name in study.baselines])
+    for judge in judges:
+        judge.description = study.descriptions.get(judge.name, "")
+    Judge.objects.bulk_update(judges, ["description"])
     record_objects(run, append=True)
     items = _items_without_texts(queue, rows)
     verdicts = _verdicts(judges, items, rows)
