@@ -189,7 +189,7 @@ def _form(request: HttpRequest, files: list[Source]) -> JsonObject:
 
 
 def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:
-    import_jobs.check_room()
+    import_jobs.check_room(job.project_id)
     import_jobs.submit(job, files)
     response.headers["Location"] = f"/api/imports/{job.pk}"
     return Status(202, job)

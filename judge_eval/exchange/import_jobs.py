@@ -62,7 +62,9 @@ TAKEN_UP_WITHIN: Final = timedelta(seconds=5)
 KEPT: Final = timedelta(days=30)
 # Files that were brought on the page and not imported.
 FILES_KEPT: Final = timedelta(days=1)
-MOST_WAITING: Final = 20
+# Of all projects, and of one: its queue does not use up that of the others.
+MOST_WAITING: Final = 40
+MOST_OF_A_PROJECT: Final = 10
 # Of a processor; a megabyte may be packed, and hold ten.
 _SECONDS_FOR_A_MB: Final = 10
 _TASK: Final = "judge_eval.tasks.import_next"
@@ -130,8 +132,13 @@ def recognise(job: Import, sources: Sequence[Source]) -> None:
 
 def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     """Keep files as a draft, with what their beginning tells."""
-    if Import.objects.filter(state=Import.State.DRAFT).count() >= MOST_WAITING:
-        raise TooManyWait(f"{MOST_WAITING} uploads wait to be imported or discarded")
+    words = "uploads wait to be imported or discarded"
+    drafts = Import.objects.filter(state=Import.State.DRAFT)
+    # They are in no project yet.
+    if drafts.filter(user=job.user_id).count() >= MOST_OF_A_PROJECT:
+        raise TooManyWait(f"{MOST_OF_A_PROJECT} of your {words}")
+    if drafts.count() >= MOST_WAITING:
+        raise TooManyWait(f"{MOST_WAITING} {words}")
     recognise(job, sources)
     job.state, job.form = Import.State.DRAFT, form_of(sources, {}, None, None)
     submit(job, sources)
@@ -198,16 +205,24 @@ def change(job: Import, form: JsonObject, **facts: Any) -> bool:
 
 def start(job: Import) -> None:
     """Let a worker import a draft."""
-    check_room()
+    check_room(job.project_id)
     waiting = {"state": Import.State.WAITING, "requested_at": timezone.now(), "attempts": 0}
     with transaction.atomic():
         if _idle(job).update(to_write=0, lease=None, leased_until=None, **waiting):
             enqueue(_TASK)
 
 
-def check_room() -> None:
-    if unfinished().count() >= MOST_WAITING:
-        raise TooManyWait(f"{MOST_WAITING} imports are waiting; try again when some are done")
+def check_room(project: UUID | None) -> None:
+    """Refuse an import where too many wait, of its project or of all.
+
+    Without a project it makes one: then only all of them count.
+    """
+    words = "are waiting; try again when some are done"
+    waiting = unfinished()
+    if project and waiting.filter(project=project).count() >= MOST_OF_A_PROJECT:
+        raise TooManyWait(f"{MOST_OF_A_PROJECT} imports of this project {words}")
+    if waiting.count() >= MOST_WAITING:
+        raise TooManyWait(f"{MOST_WAITING} imports {words}")
 
 
 def discard(job: Import) -> None:

@@ -463,7 +463,8 @@ def _take(job: Import, form: ImportForm) -> None:
     if not form.is_import:
         import_jobs.change(job, form.form)
         return
-    import_jobs.check_room()
+    chosen = form.cleaned_data.get("project") or job.project
+    import_jobs.check_room(chosen.pk if chosen else None)
     project = form.make_project()
     name = form.cleaned_data.get("name", "").strip()
     if import_jobs.change(job, form.form, project=project, name=name):

@@ -214,6 +214,18 @@ def test_more_imports_than_wait_are_429(monkeypatch):
     assert post(client, file_of(pair(1)), name="Second").status_code == 429
 
 
+def test_the_queue_of_a_project_is_not_that_of_the_others(monkeypatch):
+    here, there = make_project("Here"), make_project("There")
+    monkeypatch.setattr(import_jobs, "MOST_OF_A_PROJECT", 2)
+    monkeypatch.setattr(import_jobs, "MOST_WAITING", 3)
+    one, other = manager(project=here), manager(project=there)
+    answers = [post(one, file_of(pair(1)), name=f"{n}").status_code for n in range(3)]
+    assert answers == [202, 202, 429]
+    assert post(other, file_of(pair(1)), name="Not behind them").status_code == 202
+    # Of all projects together no more than so many wait.
+    assert post(other, file_of(pair(1)), name="One too many").status_code == 429
+
+
 # --- how far it has come ------------------------------------------------------------------------
 
 
