@@ -68,16 +68,72 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class _Scale:
+class PlotScale:
+    """An axis from `low` to `high`: it places numbers in per cent of its length."""
+
+    axis: Axis
     low: float
     high: float
 
-    def x(self, value: float) -> float:
+    @classmethod
+    def fit(cls, axis: Axis, numbers: Sequence[float]) -> "PlotScale":
+        """Return an axis as long as the numbers need; of shares, from the ten below them."""
+        low, high = axis.ends(numbers)
+        if axis is SHARE and numbers:
+            low = floor(min(0.9, *numbers) * 10 + 1e-9) / 10
+        return cls(axis, low, high)
+
+    def place(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
         return round(100 * share, 2)
 
-    def both(self, interval: Ends | None) -> Ends | None:
-        return interval and (self.x(interval[0]), self.x(interval[1]))
+    def place_both(self, interval: Ends | None) -> Ends | None:
+        return interval and (self.place(interval[0]), self.place(interval[1]))
+
+    def write(self, value: float) -> str:
+        """Write a number without its unit, which the last tick has."""
+        return self.axis.write(value).removesuffix("\N{NO-BREAK SPACE}%")
+
+    def lay_out_row(self, name: str, row: IntervalRow) -> PlotRow:
+        ends = [self.write(end) for end in row.interval or ()]
+        return PlotRow(
+            name=name,
+            value=self.axis.write(row.value),
+            beside=row.note or "\N{EN DASH}".join(ends),
+            x=None if row.value is None else self.place(row.value),
+            thick=self.place_both(row.interval),
+            thin=self.place_both(row.always),
+            beats_floor=row.beats_floor,
+        )
+
+    def lay_out_bands(self, levels: Sequence[Level]) -> list[PlotBand]:
+        bands, last = list[PlotBand](), -_NEAR
+        for level in sorted(levels, key=lambda one: one.value):
+            x = self.place(level.value)
+            low, high = self.place_both(level.interval) or (x, x)
+            # Words near an end of the axis are anchored so that they stay within it.
+            label = PlotLabel(f"{level.style} {self.axis.write(level.value)}", x)
+            if x > 100 - _EDGE:
+                label = label._replace(x=100.0, anchor="end")
+            elif x < _EDGE:
+                label = label._replace(x=0.0, anchor="start")
+            label = label._replace(line=2 if x - last < _NEAR else 1)
+            bands.append(PlotBand(level.style, x, low, round(high - low, 2), label))
+            last = x
+        return bands
+
+    def lay_out_ticks(self) -> list[PlotLabel]:
+        if self.high <= self.low:
+            return [PlotLabel(self.axis.write(self.low), 50.0)]
+        marks = ticks(self.low, self.high)
+        if self.axis is SHARE:
+            tens = range(round(self.low * 10), round(self.high * 10) + 1)
+            marks = [ten / 10 for ten in tens if len(tens) <= _MOST_TICKS or ten % 2 == 0]
+        labels = [PlotLabel(self.write(mark), self.place(mark)) for mark in marks]
+        if self.axis is SHARE:
+            labels[-1] = labels[-1]._replace(text=self.axis.write(marks[-1]))
+        anchors = {0.0: "start", 100.0: "end"}
+        return [label._replace(anchor=anchors.get(label.x, "middle")) for label in labels]
 
 
 def lay_out_plot(
@@ -115,21 +171,10 @@ def lay_out_plot(
     """
     if not rows:
         return None
-    scale = _scale_of(rows, levels, axis)
+    numbers = [value for value in ends_of(rows, levels) if value is not None]
+    scale = PlotScale.fit(axis, numbers)
     names = unprefixed([clean(row.name) for row in rows])
-    bands = _bands_of(levels, axis, scale)
-    drawn = [
-        PlotRow(
-            name=name,
-            value=axis.write(row.value),
-            beside=row.note or _write_interval(row.interval, axis),
-            x=None if row.value is None else scale.x(row.value),
-            thick=scale.both(row.interval),
-            thin=scale.both(row.always),
-            beats_floor=row.beats_floor,
-        )
-        for name, row in zip(names, rows, strict=True)
-    ]
+    drawn = [scale.lay_out_row(name, row) for name, row in zip(names, rows, strict=True)]
     spoken = [
         *(" ".join(filter(None, (row.name, row.value, row.beside))) for row in drawn),
         *(f"{level.words} {axis.write(level.value)}" for level in levels),
@@ -138,61 +183,7 @@ def lay_out_plot(
     return Plot(
         words=f"{title}, best first: {'; '.join(spoken)}",
         rows=drawn,
-        bands=bands,
-        ticks=_ticks_of(axis, scale),
+        bands=scale.lay_out_bands(levels),
+        ticks=scale.lay_out_ticks(),
         start=f"The axis begins at {axis.write(scale.low)}." if begins_late else "",
     )
-
-
-def _scale_of(rows: Sequence[IntervalRow], levels: Sequence[Level], axis: Axis) -> _Scale:
-    numbers = [value for value in ends_of(rows, levels) if value is not None]
-    low, high = axis.ends(numbers)
-    if axis is SHARE and numbers:
-        # A figure in the middle of the ten would else lie on the edge.
-        low = floor(min(0.9, *numbers) * 10 + 1e-9) / 10
-    return _Scale(low, high)
-
-
-def _write_interval(interval: Ends | None, axis: Axis) -> str:
-    if interval is None:
-        return ""
-    low, high = (axis.write(end).removesuffix("\N{NO-BREAK SPACE}%") for end in interval)
-    return f"{low}\N{EN DASH}{high}"
-
-
-def _bands_of(levels: Sequence[Level], axis: Axis, scale: _Scale) -> list[PlotBand]:
-    bands, last = list[PlotBand](), -_NEAR
-    for level in sorted(levels, key=lambda one: one.value):
-        x = scale.x(level.value)
-        low, high = scale.both(level.interval) or (x, x)
-        text = f"{level.style} {axis.write(level.value)}"
-        label = PlotLabel(text, *_within(x), line=2 if x - last < _NEAR else 1)
-        bands.append(PlotBand(level.style, x, low, round(high - low, 2), label))
-        last = x
-    return bands
-
-
-def _ticks_of(axis: Axis, scale: _Scale) -> list[PlotLabel]:
-    if scale.high <= scale.low:
-        return [PlotLabel(axis.write(scale.low), 50.0)]
-    if axis is SHARE:
-        tens = range(round(scale.low * 10), round(scale.high * 10) + 1)
-        marks = [ten / 10 for ten in tens if len(tens) <= _MOST_TICKS or ten % 2 == 0]
-    else:
-        marks = ticks(scale.low, scale.high)
-    labels = [axis.write(mark).removesuffix("\N{NO-BREAK SPACE}%") for mark in marks]
-    if axis is SHARE:
-        labels[-1] = axis.write(marks[-1])
-    ends = (0.0, 100.0)
-    places = [scale.x(mark) for mark in marks]
-    return [
-        PlotLabel(label, x, "end" if x == ends[1] else "middle" if x != ends[0] else "start")
-        for label, x in zip(labels, places, strict=True)
-    ]
-
-
-def _within(x: float) -> tuple[float, str]:
-    """Anchor words at an end of the axis so that they stay within it."""
-    if x > 100 - _EDGE:
-        return 100.0, "end"
-    return (0.0, "start") if x < _EDGE else (x, "middle")

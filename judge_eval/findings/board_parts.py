@@ -28,7 +28,7 @@ from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindin
 from judge_eval.findings.pictures import plot_of
 from judge_eval.findings.ranking import BoardLine
 from judge_eval.findings.tables import (
-    Figures,
+    RowFigures,
     group_table,
     judge_cells,
     judge_table,
@@ -107,7 +107,7 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[BoardLine], part: S
     return " ".join(words)
 
 
-def _figures(line: BoardLine, figures: RunFindings | None) -> Figures:
+def _figures(line: BoardLine, figures: RunFindings | None) -> RowFigures:
     if figures and line.findings:
         cells = judge_cells(line.findings, figures)
     else:
@@ -117,7 +117,7 @@ def _figures(line: BoardLine, figures: RunFindings | None) -> Figures:
         if line.share is not None:
             cells["overall"] = Cell(percent(line.share), why=PENDING)
     judge = line.row.judge
-    return Figures(judge.name, judge.tag, cells | {"elo": elo_cell(line.elo)}, judge.description)
+    return RowFigures(judge.name, judge.tag, cells | {"elo": elo_cell(line.elo)}, judge.description)
 
 
 # --- judges against judges ----------------------------------------------------------------------

@@ -29,7 +29,7 @@ ABOUT_BEST: Final = (
 )
 
 
-class Figures(NamedTuple):
+class RowFigures(NamedTuple):
     """What stands in a row: its name, its tag, its cells by the keys of the columns, what it is."""
 
     name: str
@@ -46,14 +46,14 @@ def judge_cells(judge: JudgeFindings, findings: RunFindings) -> dict[str, Cell]:
     return cells | {"beats": beats_cell(findings, findings.judges.index(judge))}
 
 
-def with_people(rows: Sequence[Figures], findings: RunFindings) -> list[Figures]:
+def with_people(rows: Sequence[RowFigures], findings: RunFindings) -> list[RowFigures]:
     """Put people among themselves behind the judges, and before the baselines."""
     cells = people_cells(findings.among_people.pairs, findings.people_first_position)
     place = sum(row.tag != BASELINE for row in rows)
-    return [*rows[:place], Figures("People among themselves", PEOPLE, cells), *rows[place:]]
+    return [*rows[:place], RowFigures("People among themselves", PEOPLE, cells), *rows[place:]]
 
 
-def unknown_columns(rows: Sequence[Figures]) -> list[Column]:
+def unknown_columns(rows: Sequence[RowFigures]) -> list[Column]:
     """Return columns without any figure; that of a baseline counts where all are such."""
     tags = {row.tag for row in rows}
     is_alone = tags <= {BASELINE, PEOPLE}
@@ -84,7 +84,7 @@ def telling_columns(
     ]
 
 
-def judge_table(name: str, columns: Sequence[Column], rows: Sequence[Figures]) -> Table:
+def judge_table(name: str, columns: Sequence[Column], rows: Sequence[RowFigures]) -> Table:
     heads = [Head("Judge", css="who")]
     heads += [
         Head(c.title, c.unit, figure=c.figure, about=c.about, anchor=c.anchor) for c in columns
@@ -93,7 +93,7 @@ def judge_table(name: str, columns: Sequence[Column], rows: Sequence[Figures]) -
     return Table(name, heads, cells, css="ranking", caption=name, notes=notes, are_cards=True)
 
 
-def _row(columns: Sequence[Column], row: Figures) -> Row:
+def _row(columns: Sequence[Column], row: RowFigures) -> Row:
     name, tag = row.name, row.tag
     figures = [
         replace(row.cells.get(c.figure, Cell()), figure=c.figure, label=c.label, mark="main")

@@ -209,10 +209,10 @@ def newest_cards(projects: QuerySet[Project]) -> list[RunCard]:
     dated = both.annotate(active_at=Coalesce(whole, "created_at")).defer("config")
     shown = list(dated.order_by("-active_at", "-created_at")[:MOST_CARDS])
     figures = dict(Findings.objects.filter(part="", run__in=shown).values_list("run", "data"))
-    return [_card(run, figures.get(run.pk) or {}) for run in shown]
+    return [make_card(run, figures.get(run.pk) or {}) for run in shown]
 
 
-def _card(run: Run, data: Mapping[str, Any]) -> RunCard:
+def make_card(run: Run, data: Mapping[str, Any]) -> RunCard:
     best = data.get("claims", {}).get("best")
     if run.state != Run.State.COMPLETE and best is None:
         return RunCard(run, "", None)

@@ -18,7 +18,7 @@ from judge_eval.findings.ranking import elo_of
 from judge_eval.findings.tables import (
     BASELINE,
     TUNED,
-    Figures,
+    RowFigures,
     group_table,
     judge_cells,
     judge_table,
@@ -244,9 +244,9 @@ def _judges(of: RunResults) -> Table:
     return replace(table, unknown=f"Judges have no {listed(topics, 'or')}." if topics else "")
 
 
-def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
+def _figures(of: RunResults, judge: JudgeFindings) -> RowFigures:
     findings = of.findings
     elo = elo_of(of.elo.get(judge.id), findings.unrated.get(judge.id, ""), judge)
     cells = judge_cells(judge, findings) | {"elo": elo_cell(elo)}
     tag = BASELINE if judge.is_baseline else TUNED if judge.is_tuned else ""
-    return Figures(judge.name, tag, cells, judge.description)
+    return RowFigures(judge.name, tag, cells, judge.description)
