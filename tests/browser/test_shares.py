@@ -22,7 +22,7 @@ def test_a_report_is_shared_and_read_by_a_stranger(product, window, name):
     reader = window()
     reader.goto(link)
     expect(reader.get_by_text("Frozen: as of")).to_be_visible()
-    expect(reader.locator(".picture-of-judges svg:visible")).to_have_count(1)
+    expect(reader.locator(".verdict .plot:visible")).to_have_count(1)
     for summary in reader.locator("main > details > summary").all():
         summary.click()
     found += violations(reader)
