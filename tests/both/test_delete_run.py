@@ -60,7 +60,7 @@ def make_deletable(project=None, *, state="stopped"):
     Entry.objects.filter(queue=run.queue_id, kind="vote").update(
         comment=SECRET, salt="salt", labels={"why": SECRET}
     )
-    flag(voter, pairs_of(run)[0].pk, "other", SECRET)
+    flag(voter, pairs_of(run)[0].pk, "unsafe", SECRET)
     make_call(run, reply=SECRET, reason=SECRET)
     run.record("made", SECRET)
     Import.objects.create(run=run, project=run.queue.project, name=SECRET, form={}, state="done")
