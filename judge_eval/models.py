@@ -321,6 +321,10 @@ class Verdict(models.Model):
         return f"{self.judge_id}: {self.winner or self.state}"
 
 
+# So begins the comment of a flag by which a lead asks curators to look at votes again.
+SLIP_BEGINS: Final = "The votes may be a slip:"
+
+
 class DisagreementTag(models.Model):
     """What a person makes of a verdict that most people do not share, by some rubric."""
 

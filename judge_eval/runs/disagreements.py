@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from humanjudge.http import Problem
 from humanjudge.lib.strict_json import JsonObject
 from judge_eval.access import PAIR_IS_OPEN, Reader, closed_to, hidden_from
-from judge_eval.models import DisagreementTag, Judge, Run, Verdict
+from judge_eval.models import SLIP_BEGINS, DisagreementTag, Judge, Run, Verdict
 from voting import services, tuning
 from voting.choices import short_name
 from voting.disputes import majority
@@ -19,7 +19,7 @@ from voting.models import Flag, Voter
 
 MOST_DISAGREEMENTS: Final = 30
 Tag = DisagreementTag.Tag
-_SLIP: Final = "The votes may be a slip: {judge} says {answer}, most people say {people}."
+_SLIP: Final = f"{SLIP_BEGINS} {{judge}} says {{answer}}, most people say {{people}}."
 
 
 @dataclass(frozen=True)

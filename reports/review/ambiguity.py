@@ -42,6 +42,8 @@ class Flagged(NamedTuple):
     category: str
     voter: UUID | None = None
     has_reason: bool = True
+    # By a lead who asks curators to look: it waits alone.
+    is_asked: bool = False
 
 
 UNSAFE: Final = "unsafe"
@@ -67,8 +69,8 @@ def flag_to_review(flags: Sequence[Flagged], setting: str) -> Flagged | None:
     if setting == "with_reason":
         flags = [flag for flag in flags if flag.has_reason]
     elif setting == "two_or_unsafe":
-        is_unsafe = any(flag.category == UNSAFE for flag in flags)
-        flags = flags if is_unsafe or len({flag.voter for flag in flags}) > 1 else []
+        is_urgent = any(flag.category == UNSAFE or flag.is_asked for flag in flags)
+        flags = flags if is_urgent or len({flag.voter for flag in flags}) > 1 else []
     return flags[-1] if flags and setting != "none" else None
 
 

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
+from judge_eval.models import SLIP_BEGINS
 from reports.models import Review
 from reports.quality.parameters import Parameters, is_settings, parameters_of
 from reports.review.ambiguity import (
@@ -95,9 +96,10 @@ def _flags_on(rows: Sequence[Row], new: Flags) -> dict[UUID, list[Flagged]]:
     voted_on = [row["pk"] for row in rows if row["queue__kind"] == Queue.Kind.PASS_FLAG]
     if by_key:
         flags = Flag.objects.filter(item__in=by_key)
-        names = ("item", "created_at", "category", "voter")
-        for item, at, category, voter in flags.values_list(*names):
-            by_item[item].append(Flagged(at, category, voter))
+        names = ("item", "created_at", "category", "voter", "comment")
+        for item, at, category, voter, comment in flags.values_list(*names):
+            is_asked = comment.startswith(SLIP_BEGINS)
+            by_item[item].append(Flagged(at, category, voter, is_asked=is_asked))
     if voted_on:
         votes = Entry.objects.filter(FLAG_VOTES, item__in=voted_on)
         columns = ("item", "at", "category", "voter", "comment_sha256")

@@ -17,7 +17,7 @@ from schemathesis.core.parameters import ParameterLocation
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.api import access, events
 from judge_eval.models import Call, DisagreementTag, Import
-from judge_eval.runs import lifecycle, variants
+from judge_eval.runs import exclusion, lifecycle, variants
 from reports.composite import sources
 from reports.models import ScoreReport
 from reports.report import scores
@@ -46,7 +46,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgresql_only]
 # plans that no number of votes fulfils. These requests may be refused with 422, which is declared.
 RULED = (
     "^POST /api/runs(|/estimate|/demo|/import|/{run_id}/import|/{run_id}/scores|/{run_id}/judges"
-    "|/{run_id}/variants(|/ask|/look|/tag|/suggestion)|/{run_id}/judge-eval/(vote|simulate))$"
+    "|/{run_id}/variants(|/ask|/look|/tag|/suggestion)|/{run_id}/judge-eval/(vote|simulate)"
+    "|/{run_id}/left-out(|/take-back))$"
     "|^POST .*/shares$|^PUT |^GET /api/planner$"
 )
 ACCEPTED = ["2xx", "3xx", "401", "403", "404", "409", "422", "429"]
@@ -219,9 +220,20 @@ class Rows:
         if not case.meta.is_negative_at(ParameterLocation.PATH):
             for name in case.path_parameters:
                 case.path_parameters[name] = self.known(name, case.path)
+        self.fill(case)
+        with transaction.atomic():
+            if case.path.endswith("/left-out/take-back"):
+                judge = self.voted.judges.get(name="judge-0")
+                exclusion.leave_out(judge, make_voter(self.voted), "")
+            response = case.call_and_validate()
+            transaction.set_rollback(True)
+        self.statuses.add(response.status_code)
+
+    def fill(self, case):
+        """Put what no schema can say into a case that is to be accepted."""
         is_allowed = not case.meta.is_negative_at(ParameterLocation.BODY)
-        if is_allowed and isinstance(case.body, dict) and "task_id" in case.body:
-            case.body["task_id"] = str(pairs_of(self.voted)[0].pk)
+        if is_allowed and isinstance(case.body, dict):
+            self.name_rows(case)
         if case.method == "PUT" and not case.meta.generation.mode.is_negative:
             case.body = COMPOSITE
         if case.path.endswith("/gate") and not case.meta.generation.mode.is_negative:
@@ -230,10 +242,12 @@ class Rows:
             self.name_variant(case)
         if case.path.endswith("/disagreements") and not case.meta.generation.mode.is_negative:
             case.query = {"variant": "strict"}
-        with transaction.atomic():
-            response = case.call_and_validate()
-            transaction.set_rollback(True)
-        self.statuses.add(response.status_code)
+
+    def name_rows(self, case):
+        if "task_id" in case.body:
+            case.body["task_id"] = str(pairs_of(self.voted)[0].pk)
+        if "/left-out" in case.path:
+            case.body["judge"] = "judge-0"
 
     def name_variant(self, case):
         if not isinstance(case.body, dict):
