@@ -1,6 +1,6 @@
 """The charts of a run, laid out from its findings for pages, files and reports."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -86,8 +86,8 @@ def chart_names(figures: RunFindings) -> set[str]:
 
 def graph_of(figures: RunFindings, name: str) -> Graph | None:
     """Lay out a chart for a file; None where there is none of that name, or nothing to draw."""
-    if name in (PICTURE, MODEL_RATINGS, MODEL_RATES):
-        chart = _interval_chart(figures, name)
+    if name in _INTERVAL_CHARTS:
+        chart = _INTERVAL_CHARTS[name](figures)
         return chart.for_file() if chart else None
     test = next((figures.alt_tests[t] for t, n in figures.rate_charts.items() if n == name), None)
     return _winning_rates(test) if test else None
@@ -101,18 +101,12 @@ def draw(graph: Graph, *, is_file: bool = False) -> SafeString:
 
 def on_page(figures: RunFindings, name: str) -> SafeString:
     """Draw a chart for a page of any width; nothing where there is none."""
-    if name in (PICTURE, MODEL_RATINGS, MODEL_RATES):
-        chart = _interval_chart(figures, name)
+    if name in _INTERVAL_CHARTS:
+        chart = _INTERVAL_CHARTS[name](figures)
         plot = chart and chart.for_page()
         return render_to_string("judge_eval/_plot.html", {"plot": plot}) if plot else SafeString()
     graph = graph_of(figures, name)
     return draw(graph) if graph else SafeString()
-
-
-def _interval_chart(figures: RunFindings, name: str) -> IntervalChart | None:
-    if name == PICTURE:
-        return agreement_chart(figures)
-    return _model_ratings(figures) if name == MODEL_RATINGS else _pass_rates(figures)
 
 
 def _winning_rates(test: AltTest) -> LineGraph | None:
@@ -154,3 +148,10 @@ def _models(
 
 def _both(low: float | None, high: float | None) -> Interval | None:
     return None if low is None or high is None else (low, high)
+
+
+_INTERVAL_CHARTS: Final[Mapping[str, Callable[[RunFindings], IntervalChart | None]]] = {
+    PICTURE: agreement_chart,
+    MODEL_RATINGS: _model_ratings,
+    MODEL_RATES: _pass_rates,
+}
