@@ -144,6 +144,7 @@ class _Reading:
         self._unfit = set[tuple[str, int]]()
         # What rows say in one line of the run, under "", and of its judges, by their names.
         self._captions: dict[str, str] = {}
+        self._has_outputs = False
         self._kind = options.kind or (last_kind(self._queue) if self._queue else "") or "text"
         # What is asked of people; of a new run, as is stated or as its first row says.
         self._question: Question | PairQuestion | None = None
@@ -245,6 +246,7 @@ class _Reading:
                 raise Misfit(column, f"{quote(caption)}, but {quote(before)} on another row")
 
     def take(self, rows: Sequence[Row]) -> None:
+        self._has_outputs |= any(row.output_a or row.output_b for row in rows)
         taken = self._pairs(rows)
         for _, pair in taken:
             self._scratch.insert("entered", pair.hex)
@@ -270,8 +272,7 @@ class _Reading:
         is_open = bool(self._queue and self._queue.is_open) if given is None else given
         if is_open and self._lacking == self._items:
             raise ImportRefused(lacking_text(self._lacking, self._noun))
-        if self._run is None:
-            self._refuse_empty()
+        self._refuse_empty()
         rules = self._rules()
         if self._noun == "item":
             for counts in (report.new, report.already):
@@ -293,12 +294,15 @@ class _Reading:
         return {"form": self._form | read, "to_write": to_write}
 
     def _refuse_empty(self) -> None:
-        """Refuse a new run that would show nothing, or whose votes are all on other items."""
-        verdicts, votes = map(self._scratch.count, ("verdict", "vote"))
+        """Refuse what brings nothing to show or to count, or votes that are all on other items."""
+        report, votes = self._report, self._scratch.count("vote")
+        is_said = votes or self._scratch.count("verdict")
+        is_said = is_said or report.already["votes"] or report.already["verdicts"]
+        number = self._scratch.count("pair")
         with_outputs, voted, both = self._scratch.pairs_with_outputs_and_votes()
         why = ""
-        if not (with_outputs or verdicts or votes):
-            items = number_of(self._scratch.count("pair"), self._noun)
+        if number and not (self._has_outputs or report.filled or self._captions or is_said):
+            items = number_of(number, self._noun)
             why = f"{items} without an output, a vote or a verdict: at least one of them is needed"
         elif with_outputs and voted and not both:
             why = (

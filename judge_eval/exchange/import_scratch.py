@@ -116,9 +116,15 @@ class Scratch:
         return dict(self._db.execute(select, [number]))
 
     def pairs_with_outputs_and_votes(self) -> tuple[int, int, int]:
-        """Return how many pairs have an output, how many have votes, and how many have both."""
+        """Return how many pairs come with an output, how many have votes, and how many have both.
+
+        Votes on a pair of the run are where they belong, whatever the run has of its outputs.
+        """
         from_pairs = "FROM pair WHERE output_a IS NOT NULL"
-        has_output = f"pair IN (SELECT replace(facts ->> 'pk', '-', '') {from_pairs})"
+        is_stored = "facts ->> 'position' IS NOT NULL"
+        has_output = (
+            f"pair IN (SELECT replace(facts ->> 'pk', '-', '') {from_pairs} OR {is_stored})"
+        )
         voted = "count(DISTINCT pair)"
         select = f"SELECT {voted}, {voted} FILTER (WHERE {has_output}) FROM vote"  # noqa: S608
         return (self._one(f"SELECT count(*) {from_pairs}"), *self._db.execute(select).fetchone())

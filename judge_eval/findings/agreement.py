@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from judge_eval.stats.order_agreement import (
     order_credits,
     people_credits,
 )
-from judge_eval.stats.outcomes_table import OutcomesTable
+from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlation
 from judge_eval.stats.wording import Words
 from voting.kinds import is_ordered
@@ -34,6 +34,10 @@ from voting.models import Queue
 
 # Judges in the other order by Spearman's rank correlation are named if they differ by more.
 _FAR_APART = 0.05
+# By how much the other rule for inconsistent verdicts must change a figure to be told of it, and
+# of how many judges.
+LEAST_TOLD: Final = 0.01
+MOST_TOLD: Final = 3
 # Only the values are shown.
 _NO_INTERVAL = Resampling(resamples=1)
 
@@ -44,13 +48,15 @@ class Agreement(NamedTuple):
     `differences` are those of `paired_differences`, and `two_way` those of `two_way_intervals`.
     `people` is the same between people, where it is not how many pairs of votes are equal. Of
     ratings, `of_ratings` is what else is shown of each judge, and `unordered` what brings nothing.
-    Where there are two answers, `by_answer` is what entered of the votes for each of them.
+    Where there are two answers, `by_answer` is what entered of the votes for each of them. What
+    judges are `compared` by are the codes of their verdicts, or the scores, by item and judge.
     """
 
     overall: list[Share]
     entered: Entered
     differences: FloatArray
     two_way: FloatArray
+    compared: Codes | FloatArray
     people: Share | None = None
     of_ratings: list[OfRatings] | None = None
     unordered: Unordered | None = None
@@ -83,6 +89,7 @@ def _of_votes(outcomes: RunOutcomes) -> Agreement:
         queue.entered(),
         paired_differences(table.right(), table.assigned(), prompts),
         two_way_intervals(table.verdicts[rows], choices, prompts[rows], people),
+        table.verdicts,
         by_answer=[queue.entered(only=code) for code in range(2 * are_two)],
     )
 
@@ -96,6 +103,7 @@ def _of_order(outcomes: RunOutcomes) -> Agreement:
         enter_units(history.events, history.order, ratings, verdicts, assigned),
         paired_differences(np.nan_to_num(shares), brings, units),
         np.full((2, verdicts.shape[1]), np.nan),
+        verdicts,
         order_agreement(ratio(*people_credits(ratings)))[0],
         _beside_order(outcomes, ratings, verdicts),
         _unordered(ratings, outcomes.prompts),
@@ -158,6 +166,34 @@ def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray)
 
 def _by_item(grades: FloatArray) -> dict[Hashable, float]:
     return {item: grades[item] for item in np.flatnonzero(~np.isnan(grades)).tolist()}
+
+
+def about_inconsistent(
+    outcomes: RunOutcomes, overall: Sequence[Share], words: Words
+) -> Iterator[str]:
+    """Say what judges' figures were if two orders that disagree counted by the other rule."""
+    table, choices = outcomes.table, outcomes.choices
+    inconsistent = outcomes.habits[0] == 0
+    if "tie" not in choices:
+        return
+    wrong, tie = len(choices), choices.index("tie")
+    is_wrong = (table.verdicts[inconsistent] == wrong).any()
+    rule, other, code = ("wrong", "a tie", tie) if is_wrong else ("a tie", "wrong", wrong)
+    counted = inconsistent & np.isin(table.verdicts, [tie, wrong])
+    otherwise = OutcomesTable(table.votes, np.where(counted, code, table.verdicts))
+    shares = overall_agreement(otherwise, outcomes.prompts)
+    figures = [
+        f"{words.names[judge]} agrees on {100 * one:.1f} %, otherwise on {100 * another:.1f} %"
+        for judge in words.judges
+        if (one := overall[judge].value) is not None
+        and (another := shares[judge].value) is not None
+        and abs(one - another) >= LEAST_TOLD
+    ]
+    if figures:
+        yield (
+            f"Two orders that disagree count as {rule}. Were that {other}, figures would differ: "
+            f"{'; '.join(figures[:MOST_TOLD])}."
+        )
 
 
 def about_order(agreement: Agreement, words: Words) -> Iterator[str]:

@@ -8,7 +8,12 @@ import numpy as np
 
 from humanjudge.lib.text import listed
 from judge_eval.baselines import most_over_floor
-from judge_eval.findings.agreement import about_order, agreement_of, agreement_with
+from judge_eval.findings.agreement import (
+    about_inconsistent,
+    about_order,
+    agreement_of,
+    agreement_with,
+)
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
 from judge_eval.findings.corrected import generator_rates
@@ -181,7 +186,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             for n, each in enumerate(outcomes.repeats)
             if each.share.value is not None
         },
-        identical=identical_judges(table.verdicts, is_baseline),
+        identical=identical_judges(ranked.compared, is_baseline),
         impossible=_impossible(outcomes),
         withdrawn=[(each.judge, each.other, each.why) for each in claims.withdrawn],
         noun=kind_of(outcomes.run.queue).noun,
@@ -202,7 +207,12 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         may_stop=words.may_stop and not is_free,
         carrier=words.carried and history.people[claimed.carriers[words.carried]],
         more=[] if is_free else [f"{lead}: {text}" for lead, text in words.points()],
-        notes=[*words.notes(), *about_order(ranked, words), *_about_tuning(outcomes)],
+        notes=[
+            *words.notes(),
+            *about_inconsistent(outcomes, overall, words),
+            *about_order(ranked, words),
+            *_about_tuning(outcomes),
+        ],
         left_out=outcomes.left_out,
         judges=studied,
         claims=claims,
@@ -342,11 +352,14 @@ def same_verdict(verdicts: Codes) -> FloatArray:
         return np.asarray(same / both, dtype=np.float64)
 
 
-def identical_judges(verdicts: Codes, is_baseline: BoolArray) -> list[list[int]]:
-    """Return groups of those that answered the same on every comparison, not all baselines."""
+def identical_judges(compared: Codes | FloatArray, is_baseline: BoolArray) -> list[list[int]]:
+    """Return groups of those that answered the same on every comparison, not all baselines.
+
+    `compared` has shape (n_comparisons, n_judges): codes, or scores with NaN for none.
+    """
     groups: dict[bytes, list[int]] = {}
-    for place in np.flatnonzero((verdicts >= 0).any(axis=0)).tolist():
-        groups.setdefault(verdicts[:, place].tobytes(), []).append(place)
+    for place in np.flatnonzero((compared >= 0).any(axis=0)).tolist():
+        groups.setdefault(compared[:, place].tobytes(), []).append(place)
     return [some for some in groups.values() if len(some) > 1 and not is_baseline[some].all()]
 
 

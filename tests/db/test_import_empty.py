@@ -38,6 +38,19 @@ def test_votes_that_meet_some_outputs_or_come_without_any_are_taken():
         assert import_run(make_project(), "Some", rows(*records)).errors == []
 
 
-def test_a_run_that_is_there_may_be_given_prompts_alone():
+def test_a_run_that_is_there_may_be_given_prompts_alone_for_its_own_pairs():
     run = imported(vote(1, "ann", "A"))
-    assert added(run, {"pair": "p2", "prompt": "Why?"}).errors == []
+    assert added(run, {"pair": "p1", "prompt": "Why?"}).errors == []
+    [error] = errors_of(added(run, {"pair": "p2", "prompt": "Why?"}))
+    assert error.startswith("1 pair without an output, a vote or a verdict")
+
+
+def test_what_is_added_to_a_run_is_refused_where_it_brings_nothing():
+    records = [pair(1), vote(1, "ann", "A")]
+    run = imported(*records)
+    assert not added(run, *records).changed
+    assert added(run, vote(1, "bob", "A"), pair(2)).errors == []
+    [error] = errors_of(added(run, pair(3), vote(4, "ann", "A")))
+    assert error.startswith("1 vote on 1 pair, but the outputs are those of 1 others")
+    [error] = errors_of(added(run, {"pair": "p1"}))
+    assert error.startswith("1 pair without an output, a vote or a verdict")

@@ -149,7 +149,7 @@ def test_outputs_that_come_later_open_nothing_by_themselves():
 
 def test_an_open_run_takes_pairs_that_nobody_is_shown_and_stays_open():
     run = imported(pair(1))
-    report = added(run, {"pair": "p2"})
+    report = added(run, vote(2, "ann", "A"))
     assert report.notes == [
         "Nobody is asked about some: 1 pair has no outputs that could be shown."
     ]

@@ -162,3 +162,14 @@ def test_pages_say_it():
     assert "inconsistent: scored as wrong" in page
     shown = text_of(voter_client(cast.voter).get(f"/reveal/{cast.uid}/"))
     assert "which counts as wrong:" in shown
+
+
+@pytest.mark.parametrize(
+    "rule, other, now, otherwise",
+    [("tie", "wrong", "40.0 %", "10.0 %"), ("wrong", "a tie", "10.0 %", "40.0 %")],
+)
+def test_the_figure_under_the_other_rule_is_told(rule, other, now, otherwise):
+    found = compute(imported(*ten_pairs(), inconsistent=rule)).data
+    [told] = [note for note in found["notes"] if "orders that disagree" in note]
+    assert f"Were that {other}, figures would differ: " in told
+    assert told.endswith(f"torn agrees on {now}, otherwise on {otherwise}.")

@@ -226,3 +226,20 @@ def test_graded_passes_and_flags_are_ranked_by_order_and_plain_ones_by_agreement
     assert values == ([1, 0.5] if is_graded else [0.5, 0.5])
     assert (found.unordered is not None) == is_graded
     assert ("By people's order" in found.words) == is_graded
+
+
+@pytest.mark.parametrize("other", [0.25, 0.5])
+def test_the_same_verdict_with_other_scores_is_not_the_same(other):
+    records = []
+    for n, (first, second) in enumerate(PAIRS):
+        for m, grade in enumerate((first / 10, second / 10)):
+            name = f"q{n}.{m}"
+            records += [
+                {"item": name, "prompt": f"q{n}", "output": name, "generator": "ada"},
+                {"item": name, "judge": "one", "verdict": "pass", "score": grade / 2 + 0.5},
+                {"item": name, "judge": "two", "verdict": "pass", "score": grade * other + 0.5},
+                {"item": name, "voter": "ann", "vote": grade},
+            ]
+    found, _ = findings_of(imported(*records))
+    are_same = "gave the same verdict on every" in " ".join([found.words, *found.more])
+    assert are_same == (other == 0.5)
