@@ -31,9 +31,9 @@ AnyItem = TypeVar("AnyItem")
 
 # How long others wait for what is written in one transaction: the first rows are few, since nobody
 # knows yet how long they take here.
-SECONDS_AT_ONCE: Final = 0.2
-FIRST_ROWS: Final = 50
-LEAST_ROWS: Final = 25
+SECONDS_AT_ONCE: Final = 0.1
+FIRST_ROWS: Final = 20
+LEAST_ROWS: Final = 10
 
 
 class Pace:

@@ -107,12 +107,11 @@ class Writing:
         before = 0
         for table, write in zip(WRITTEN, writers, strict=True):
             number, pace = self._scratch.count(table), Pace()
+            if write in (self._enter, self._votes) and number and job.written == before:
+                self._prepare_ledger()
             while job.written < before + number:
                 with self._step() as run:
                     began = time.monotonic()
-                    if write in (self._enter, self._votes) and job.written == before:
-                        # Not before: a run that is not in the ledger can still be removed.
-                        record_objects(run, append=True)
                     if table == VOTES and job.written == before:
                         self._note_in_ledger(run, IMPORT_BEGINS)
                     rows = self._scratch.after(table, job.written - before)[: pace.rows]
@@ -128,6 +127,17 @@ class Writing:
                 self._open(run)
             self._report.runs.append(run.pk)
             finish(job, self._report)
+
+    def _prepare_ledger(self) -> None:
+        """Add baselines, and put the run and its judges into the ledger, each in a step of its own.
+
+        Not before: a run that is not in the ledger can still be removed.
+        """
+        with self._step() as run:
+            if Verdict.objects.filter(judge__run=run).exists():
+                self._baselines = self._baselines_of(run)
+        with self._step() as run:
+            record_objects(run, append=True)
 
     @contextmanager
     def _step(self) -> Iterator[Run]:

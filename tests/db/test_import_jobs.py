@@ -4,7 +4,7 @@ import io
 import json
 import sqlite3
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
 from itertools import count, pairwise
@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval.exchange import import_jobs, import_steps
+from judge_eval.exchange import import_jobs, import_steps, import_write
 from judge_eval.exchange.export import export_project, export_run
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Judge, Run
@@ -305,6 +305,26 @@ def test_as_much_is_written_at_once_as_takes_little_time(monkeypatch, seconds, f
     assert import_jobs.run(job).state == "done"
     ends = list(dict.fromkeys(written))
     assert [after - before for before, after in pairwise(ends)][:3] == first_pieces
+
+
+def test_what_is_made_once_is_written_apart_from_the_rows(monkeypatch):
+    """Baselines and the run's objects would make the first transaction the longest."""
+    step, made = import_write.step, []
+
+    @contextmanager
+    def watched(project):
+        before = [Judge.objects.count(), Entry.objects.filter(kind="verdicts").count()]
+        with step(project) as held:
+            yield held
+        after = [Judge.objects.count(), Entry.objects.filter(kind="verdicts").count()]
+        made.append([new - old for new, old in zip(after, before, strict=True)])
+
+    monkeypatch.setattr(import_write, "step", watched)
+    asked(make_project(), file_of(*SOURCE))
+    worked()
+    assert any(judges for judges, _ in made[1:])
+    assert any(entries for _, entries in made)
+    assert not [both for both in made if all(both)]
 
 
 def test_of_what_is_refused_nothing_is_left():
