@@ -327,6 +327,29 @@ def test_what_is_made_once_is_written_apart_from_the_rows(monkeypatch):
     assert not [both for both in made if all(both)]
 
 
+def test_a_worker_that_dies_after_it_made_the_baselines_is_followed_by_another(
+    monkeypatch,
+):
+    expected = said_of(imported(*SOURCE, baselines=None))
+    project, record = make_project("Other"), import_write.record_objects
+    asked(project, file_of(*SOURCE))
+
+    def died(run, **how):
+        if Judge.objects.filter(run=run, provider=Judge.BASELINE).exists():
+            raise Killed
+        record(run, **how)
+
+    monkeypatch.setattr(import_write, "record_objects", died)
+    for _ in range(2):
+        with pytest.raises(Killed):
+            import_jobs.run(import_jobs.claim())
+    assert not Run.objects.filter(queue__project=project).exists()
+    monkeypatch.setattr(import_write, "record_objects", record)
+    worked()
+    assert said_of(Run.objects.get(queue__project=project)) == expected
+    assert_whole(project)
+
+
 def test_of_what_is_refused_nothing_is_left():
     asked(make_project(), file_of(pair(1), vote(1, "ann", "left")))
     worked()
