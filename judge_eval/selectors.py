@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from typing import Any, Final, NamedTuple, TypedDict, TypeVar, cast
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from django.db.models import (
     Exists,
     IntegerField,
     Max,
+    Min,
     Model,
     OuterRef,
     Q,
@@ -43,6 +45,8 @@ UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
 TUNED_ON: Final = Q(judge__is_tuned=True, item__is_held_out=False)
 # What the calls of a run bring.
 THINGS: dict[str, str] = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
+# Of failed calls, as many groups are listed.
+MOST_REASONS: Final = 12
 # Of a model that has answered nothing.
 CONSEQUENCES = {
     Call.Purpose.GENERATE: "Without its outputs there is nothing of this model to vote on.",
@@ -269,6 +273,47 @@ def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[ModelCalls
     )
     in_order = rows.order_by("purpose", "provider", "model")
     return [cast("ModelCalls", row | {"things": THINGS[row["purpose"]]}) for row in in_order]
+
+
+class FailedCalls(TypedDict):
+    """Calls of a run to one model in one role that failed for good, for one reason."""
+
+    provider: str
+    model: str
+    purpose: str
+    error: str
+    things: str
+    number: int
+    first: datetime | None
+    last: datetime | None
+    # The number of the latest such call, and what it was about.
+    example: int
+    item: UUID | None
+
+
+def failed_calls(run: Run) -> list[FailedCalls]:
+    """Return what failed by model, role and reason, the largest groups first; two queries."""
+    failed = run.calls.filter(purpose__in=THINGS, state=Call.State.FAILED)
+    rows = list(
+        failed.values("provider", "model", "purpose", "error")
+        .annotate(number=Count("pk"), first=Min("done_at"), last=Max("done_at"), example=Max("pk"))
+        .order_by("-number", "model", "-example")[:MOST_REASONS]
+    )
+    examples = Call.objects.filter(pk__in=[row["example"] for row in rows])
+    items = dict(examples.values_list("pk", "verdict__item"))
+    return [
+        cast(
+            "FailedCalls",
+            row | {"things": THINGS[row["purpose"]], "item": items.get(row["example"])},
+        )
+        for row in rows
+    ]
+
+
+def same_failure(call: Call) -> Q:
+    """Say of calls that they failed as this one did: the same model, role and reason."""
+    columns = ("provider", "model", "purpose", "error", "state")
+    return Q(**{column: getattr(call, column) for column in columns})
 
 
 def silent_models(runs: Iterable[UUID] | QuerySet[Any, Any]) -> dict[UUID, list[str]]:

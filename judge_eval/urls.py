@@ -4,6 +4,7 @@ from django.views.generic import RedirectView
 from humanjudge.http import on_demand
 from judge_eval.pages import (
     board,
+    calls,
     draft,
     exchange,
     extensions,
@@ -56,8 +57,8 @@ of_a_run = [
     path("archive", runs.act, {"action": lifecycle.archive}, name="archive-run"),
     path("unarchive", runs.act, {"action": lifecycle.unarchive}, name="unarchive-run"),
     path("delete/", runs.delete_run, name="delete-run"),
-    path("calls/", runs.run_calls, name="run-calls"),
-    path("calls/<int:call_id>/", runs.run_call, name="run-call"),
+    path("calls/", calls.run_calls, name="run-calls"),
+    path("calls/<int:call_id>/", calls.run_call, name="run-call"),
     path("pairs/", pairs.run_pairs, name="run-pairs"),
     path("pairs/<uuid:item_id>/", pairs.run_pair, name="run-pair"),
     path("alt-test/", on_demand(f"{_alt}.run_alt_test"), name="run-alt-test"),

@@ -6,13 +6,13 @@ from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
 from operator import itemgetter
-from typing import Final, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.paginator import Page
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -24,11 +24,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from humanjudge.http import Context, HtmxRequest, Problem, problem
 from humanjudge.lib.tables import Cell, name_cell
 from humanjudge.lib.text import duration, latency, number_of, usd
-from humanjudge.listing import Column, Listing, page_of
+from humanjudge.listing import Column, Listing
 from judge_eval import selectors
-from judge_eval.access import closed_to, refusal
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
-from judge_eval.models import Call, Judge, Provider, Run, Verdict
+from judge_eval.models import Call, Judge, Provider, Run
 from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import deletion, drift, exclusion, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
@@ -37,15 +36,12 @@ from judge_eval.runs.state import PROGRESS
 from judge_eval.selectors import ModelCalls
 from judge_eval.web import find_run, invites_address, lead_to, not_now, run_action, run_page
 from voting.access import can, can_make_runs, projects_where, require, require_login, user_of
-from voting.models import Item, Picture
+from voting.models import Picture
 from voting.voters import voter_of_user
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
-CALLS_PER_PAGE = 50
 NEWEST = "newest"
-MOST_VERDICTS = 50
-LONGEST_REPLY = 20_000
 LONGEST_WHY = 2_000
 EVENTS = 8
 # They have lists or figures of their own.
@@ -382,54 +378,6 @@ def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
     ]
 
 
-@run_page("see calls")
-def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
-    """The calls that failed for good, each with its reason, without their long replies."""
-    failed_calls = run.calls.filter(purpose__in=selectors.THINGS, state=FAILED)
-    calls = failed_calls.select_related("verdict__item").defer("reply")
-    page = page_of(calls.order_by("-pk"), request.GET, CALLS_PER_PAGE)
-    # Verdicts that failed although no call did: a baseline's, or orders that do not fit.
-    no_call = ~Exists(Call.objects.filter(verdict=OuterRef("pk"), state=FAILED))
-    failed = Verdict.objects.filter(
-        no_call, judge__run=run, state=Verdict.State.FAILED, item__unusable=""
-    )
-    latest = failed.select_related("judge", "item").order_by("-pk")
-    verdicts = list(latest[: MOST_VERDICTS + 1])
-    project = run.queue.project_id
-    about = [call.verdict.item_id for call in page if call.verdict is not None]
-    context = {
-        "run": run,
-        "page": page,
-        "verdicts": verdicts[:MOST_VERDICTS],
-        "has_more_verdicts": len(verdicts) > MOST_VERDICTS,
-        "closed": closed_to(request, [*about, *(v.item_id for v in verdicts)], project),
-        "tab": "run",
-    }
-    return render(request, "judge_eval/calls.html", context)
-
-
-@run_page("see calls")
-def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
-    """The raw reply of a call; what a judge said only to who may see its pair."""
-    calls = run.calls.filter(purpose__in=selectors.THINGS).exclude(state=WAITING)
-    call = get_object_or_404(calls.select_related("verdict__item"), pk=call_id)
-    if call.verdict and (refused := refusal(request, "see", run, call.verdict.item)):
-        return refused
-    output = call.inference_id
-    pairs = Item.objects.filter(Q(a=output) | Q(b=output)) if output else Item.objects.none()
-    if closed_to(request, pairs.values_list("pk", flat=True), run.queue.project_id):
-        raise Problem(403, "You have this output open for voting; who made it is shown after that.")
-    context = {
-        "run": run,
-        "call": call,
-        "reply": call.reply[:LONGEST_REPLY],
-        "is_cut": len(call.reply) >= LONGEST_REPLY,
-        "tab": "run",
-    }
-    template = "judge_eval/_reply.html" if request.htmx else "judge_eval/call.html"
-    return render(request, template, context)
-
-
 # --- what can be done with one --------------------------------------------------------------------
 
 
@@ -497,8 +445,21 @@ def add_judges(request: HttpRequest, run: Run) -> HttpResponse:
     return render(request, "judge_eval/run_progress.html", context, status=422)
 
 
+class RetryForm(forms.Form):
+    like = forms.ModelChoiceField(Call.objects.none(), required=False)
+
+    def __init__(self, run: Run, data: QueryDict) -> None:
+        super().__init__(data)
+        calls: Any = self.fields["like"]
+        calls.queryset = run.calls.filter(state=FAILED)
+
+
 @run_action("run")
 def retry_run(request: HttpRequest, run: Run) -> HttpResponse:
-    if not lifecycle.retry_failed(run.pk):
+    """Ask again for all that failed, or for what failed as one call did."""
+    form = RetryForm(run, request.POST)
+    if not form.is_valid():
+        raise Problem(422, "like: no call of this run that failed")
+    if not lifecycle.retry_failed(run.pk, form.cleaned_data["like"]):
         raise lifecycle.LifecycleRefused("Nothing failed that could be asked again.")
     return redirect("run-progress", run.pk)

@@ -32,7 +32,7 @@ from judge_eval.runs.examples import OF_VARIANTS, with_examples
 from judge_eval.runs.hook_api import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
-from judge_eval.selectors import used_pictures
+from judge_eval.selectors import same_failure, used_pictures
 from judge_eval.services import (
     add_judges,
     create_queue,
@@ -371,15 +371,17 @@ def mark_lacking(queue: Queue) -> int:
     return lacking.update(lacks_output=True)
 
 
-def retry_failed(run_id: UUID) -> int:
+def retry_failed(run_id: UUID, like: Call | None = None) -> int:
     """Ask again for everything that failed for good; return how many calls and drawings that is.
 
-    Pairs that are open stay open: a verdict that comes after all is a new entry of the ledger.
+    Pairs that are open stay open: a verdict that comes after all is a new entry of the ledger. With
+    `like` only the calls to its model that failed in the same role and for the same reason.
     """
     others = set(Run.State) - {Run.State.DRAFT, Run.State.STOPPED}
     with locked_run(run_id, *others, otherwise="start or resume it first") as run:
-        _, calls, attempts = _reset_failed(run, run.calls.filter(_has_failed()))
-        drawings = _draw_again(run)
+        failed = run.calls.filter(_has_failed() if like is None else same_failure(like))
+        _, calls, attempts = _reset_failed(run, failed)
+        drawings = 0 if like else _draw_again(run)
         if calls or drawings:
             done = [f"{calls} failed calls are made again."] if calls else []
             if drawings:

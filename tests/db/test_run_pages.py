@@ -128,7 +128,7 @@ def test_a_judge_of_which_every_call_fails_is_an_alarm_on_its_run_and_in_the_lis
     assert "Every call to judge-x (default) for verdicts has failed" in text
     assert f"4 so far: {REASON}" in text
     assert text.count(REASON) == 1
-    assert "then press Retry what failed" in text
+    assert "Wrong model name? Duplicate and change." in text
     assert "Every call to judge-y" not in text
     assert "judge-x: every call failed" in text_of(client.get("/runs/"))
     # While it is not the last word on every call it is none.
@@ -331,17 +331,44 @@ def test_each_failed_call_with_its_reason():
     assert "model-a default · output for prompt 5 · 1 attempt" in text
     assert "judge-x default · verdict on pair 1 , swapped, sample 2 · 2 attempts" in text
     assert "401 Unauthorized" in text
-    assert text.count("the reply is empty") == 4
+    # Each, and their group.
+    assert text.count("the reply is empty") == 4 + 1
+
+
+def test_failed_calls_are_grouped_by_model_role_and_reason_and_a_group_is_retried():
+    run = make_asked_run(pairs=2, names=["judge-x", "judge-y"], state="voting")
+    make_calls(run, state="failed", error="the reply is empty")
+    run.calls.filter(model="judge-x").update(error="404 no such model")
+    client = user_client()
+    page = client.get(calls(run))
+    groups = page.context["groups"]
+    told = [(group["model"], group["error"], group["number"]) for group in groups]
+    assert told == [("judge-x", "404 no such model", 4), ("judge-y", "the reply is empty", 4)]
+    assert "?leave_out=judge-x#leave-out" in page.content.decode()
+    client.post(f"/runs/{run.pk}/retry", {"like": groups[0]["example"]})
+    states = run.calls.values_list("model", "state").distinct()
+    assert {*states} == {("judge-x", "waiting"), ("judge-y", "failed")}
+    for unknown in (10**9, 10**30, "x"):
+        assert client.post(f"/runs/{run.pk}/retry", {"like": unknown}).status_code == 422
+
+
+def test_the_reason_of_a_pair_one_is_to_vote_on_is_told_where_it_tells_nothing_of_a_verdict():
+    run = make_asked_run(pairs=2, names=["judge-x"], state="voting")
+    make_calls(run, state="failed", error="it said A and B")
+    client, _ = a_voting_evaluator(run)
+    assert "it said A and B" not in text_of(client.get(calls(run)))
+    run.calls.update(error="404 no such model")
+    assert "404 no such model" in text_of(client.get(calls(run)))
 
 
 def test_failed_calls_come_in_pages():
     run = make_asked_run(pairs=1)
-    make_outputs(run, 120, state="failed")
+    make_outputs(run, 110, state="failed")
     client = user_client()
-    first, last = client.get(calls(run)), client.get(f"{calls(run)}?page=3")
-    assert text_of(first).count("output for prompt") == 50
-    assert text_of(last).count("output for prompt") == 20
-    assert "Page 3 of 3" in text_of(last)
+    first, last = client.get(calls(run)), client.get(f"{calls(run)}?page=6")
+    assert text_of(first).count("output for prompt") == 20
+    assert text_of(last).count("output for prompt") == 10
+    assert "Page 6 of 6" in text_of(last)
 
 
 def test_verdicts_that_failed_with_all_their_calls_done_are_listed_too():
