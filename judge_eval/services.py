@@ -21,7 +21,7 @@ from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
 from judge_eval.demo.content import DemoPrompt
 from judge_eval.models import Board, Judge, JudgeRating, Provider, Run, Verdict
-from judge_eval.objects import record_objects
+from judge_eval.objects import record_changed_queues, record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
 from judge_eval.providers.chat import left_out
 from voting.choices import DEFAULT_BALLOT
@@ -117,14 +117,35 @@ def create_study(
 
 
 def create_queue(project: Project, name: str, rubric: str, **rules: Any) -> Queue:
-    """Make a queue of votes with the last rubric of this name, or a new version of another text."""
     named = name[: VoterPrompt._meta.get_field("name").max_length]
-    versions = VoterPrompt.objects.filter(project=project, name=named)
-    last = versions.order_by("-version").first()
-    if last is None or last.text != rubric:
-        version = last.version + 1 if last else 1
-        last = VoterPrompt.objects.create(project=project, name=named, version=version, text=rubric)
-    return Queue.objects.create(project=project, name=name, rubric=last, **rules)
+    version = rubric_version(project, named, rubric)
+    return Queue.objects.create(project=project, name=name, rubric=version, **rules)
+
+
+def rubric_version(project: Project, name: str, text: str) -> VoterPrompt:
+    """Return the last rubric of this name, or a new version where the text is another."""
+    last = project.voter_prompts.filter(name=name).order_by("-version").first()
+    if last is not None and last.text == text:
+        return last
+    version = last.version + 1 if last else 1
+    return VoterPrompt.objects.create(project=project, name=name, version=version, text=text)
+
+
+def change_question(run: Run, *, question: str, rubric: str) -> None:
+    """Let a run ask another question, and people vote by another rubric from now on.
+
+    Votes name the version that their voter was shown. What judges are told is in the config.
+    """
+    with transaction.atomic():
+        locked = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+        queue = Queue.objects.select_related("rubric", "project").get(pk=run.queue_id)
+        if rubric != queue.rubric.text:
+            queue.rubric = rubric_version(queue.project, queue.rubric.name, rubric)
+            queue.save(update_fields=["rubric"])
+            locked.record("rubric", f"People vote by {queue.rubric} from now on.")
+        locked.question = question
+        locked.save(update_fields=["question"])
+        record_changed_queues(Queue.objects.filter(pk=queue.pk))
 
 
 def combined_outputs(kind: Kind, outputs: Sequence[Output], key: str) -> list[tuple[Output, ...]]:

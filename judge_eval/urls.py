@@ -67,6 +67,7 @@ of_a_run = [
     path("tables/<slug:table>.<slug:form>", findings.run_table, name="run-table"),
     path("charts/<slug:chart>.svg", findings.run_chart, name="run-chart"),
     path("people/", people.run_people, name="run-people"),
+    path("people/question", people.change_question, name="change-question"),
     path("people/votes-wanted", people.change_votes_per_item, name="change-votes-wanted"),
     path("people/<uuid:voter_id>/group", people.change_group, name="change-group"),
     path("people/<uuid:voter_id>/exclude", people.exclude, name="exclude-voter"),

@@ -21,6 +21,7 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import DASH, Cell, missing, name_cell, percent, span
 from humanjudge.lib.text import number_of
 from humanjudge.listing import Column, Listing, both_ways
+from judge_eval import services
 from judge_eval.findings.few import VotesFirst, require_votes_first
 from judge_eval.models import Run
 from judge_eval.pages.invites import PERSONAL_IDS, invites_of, record
@@ -49,6 +50,7 @@ from voting.models import Entry, Queue, Voter
 from voting.voters import voter_of_user
 
 LONGEST_WHY: Final = 2_000
+LONGEST_RUBRIC: Final = 20_000
 LATEST_CHANGES: Final = 5
 UNCOMPARED: Final = "No other person has voted on the same."
 UNSIDED: Final = "No vote for a side that is known to have stood left or right."
@@ -107,6 +109,21 @@ class VotesPerItemForm(forms.Form):
         if self.is_for_all:
             return change_for_all(self.queue, self.rules, by)
         return change_for_disputed(self.queue, self.cleaned_data["votes"], by)
+
+
+class QuestionForm(forms.Form):
+    question = forms.CharField(
+        max_length=200,
+        required=False,
+        label="The question, in one line",
+        help_text="For whoever reads the results.",
+    )
+    rubric = forms.CharField(
+        max_length=LONGEST_RUBRIC,
+        label="What to look for",
+        help_text="What people are shown while they vote. Judges keep the instructions they have.",
+        widget=forms.Textarea(attrs={"rows": 6}),
+    )
 
 
 class GroupForm(forms.Form):
@@ -227,10 +244,17 @@ def _page(
     votes_form: VotesPerItemForm | None = None,
     *,
     status: int = 200,
+    question_form: QuestionForm | None = None,
     **invite_forms: Any,
 ) -> HttpResponse:
-    """Who votes; who is invited; and how many votes are wanted, which is folded."""
-    context = {"run": run, "tab": "people", "groups": voters.voter_groups(run.queue.project_id)}
+    """Who votes and is invited; what people are asked and how many votes are wanted, folded."""
+    usual = {"question": run.question, "rubric": run.queue.rubric.text}
+    context = {
+        "run": run,
+        "tab": "people",
+        "groups": voters.voter_groups(run.queue.project_id),
+        "question_form": question_form or QuestionForm(initial=usual),
+    }
     try:
         require_votes_first(request, run)
         context |= _voters_of(request, run) | _votes_wanted(request, run, votes_form)
@@ -338,6 +362,17 @@ def make_personal_invites(request: HttpRequest, run: Run) -> HttpResponse:
     who = request.user.get_username()
     run.record("invite", f"{number_of(len(names), 'personal link')} made by {who}.")
     return redirect(invites_address(run))
+
+
+@run_action("run")
+def change_question(request: HttpRequest, run: Run) -> HttpResponse:
+    form = QuestionForm(request.POST)
+    if not form.is_valid():
+        return _page(request, run, status=422, question_form=form)
+    rubric = form.cleaned_data["rubric"].replace("\r\n", "\n")
+    services.change_question(run, question=form.cleaned_data["question"], rubric=rubric)
+    messages.success(request, "What people are asked is changed, from now on.")
+    return redirect("run-people", run.pk)
 
 
 @run_action("run")

@@ -19,7 +19,7 @@ _WORDS: Final = {
     "pass_rate": "share of people's votes that passed it",
     "rendered": "1 where it could be rendered, 0 where not",
     "judge_score": "mean score by {judge}",
-    "judge_wins": "share of verdicts of {judge} that it won, a tie half",
+    "judge_wins": "win rate by {judge}",
     "agreement": "mean share of votes that agree with {judge} about it",
     "label": "{task}, mean of what {judge} said",
     "metadata": "{key} among the metadata",

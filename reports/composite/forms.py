@@ -56,7 +56,7 @@ class ComponentForm(forms.Form):
     high = _text("1 is", _NUMBER)
     equals = _text("or 1 where it is")
     reason = _text("Why it counts so much")
-    gate = forms.BooleanField(label="Gate: below 1 the composite is 0", required=False)
+    gate = forms.BooleanField(label="Must pass, or the output counts 0", required=False)
 
 
 COLUMNS: Final = tuple(ComponentForm.base_fields)

@@ -157,6 +157,7 @@ PAGES = {
     "unarchive-run": ("POST", "run"),
     "try-judge": ("POST", "run"),
     "delete-draft": ("POST", "run"),
+    "change-question": ("POST", "run"),
     "change-votes-wanted": ("POST", "run"),
     "save-composite": ("POST", "run"),
     # An embedder spends the money of a provider.

@@ -444,7 +444,7 @@ def test_a_composite_is_shown_with_its_components_and_whether_it_holds(run):
     text = text_of(read(link))
     assert "Worth version" in text
     assert "mean composite of 80 outputs" in text
-    assert "share of verdicts of near-judge that it won, a tie half. It knows best. 75 %" in text
+    assert "win rate by near-judge. It knows best. 75 %" in text
     assert "the composite ranks items as people do" in text
     [said] = json.loads(read(link, "report.json").content)["runs"]
     assert [part["name"] for part in said["composite"]["components"]] == ["near", "won", "rendered"]
