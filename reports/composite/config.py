@@ -13,6 +13,7 @@ from humanjudge.lib.validation import Line, Part, Place, alone, validated
 
 LARGEST: Final = 1_000_000_000
 MOST_COMPONENTS: Final = 30
+LONGEST_NAME: Final = 60
 NAME: Final = r"^[^\W\d]\w*(?:[ .-]\w+)*$"
 _WORDS: Final = {
     "win_rate": "share of votes it won, a tie half",
@@ -50,7 +51,7 @@ def _gates(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Name: TypeAlias = Annotated[str, StringConstraints(max_length=60, pattern=NAME)]
+Name: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_NAME, pattern=NAME)]
 End: TypeAlias = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Range: TypeAlias = Annotated[tuple[End, End], Field(strict=False), AfterValidator(_range)]
 

@@ -14,7 +14,7 @@ from humanjudge.http import Context
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.models import Run
-from reports.composite.config import NAME, CompositeConfig, source_in_words
+from reports.composite.config import LONGEST_NAME, NAME, CompositeConfig, source_in_words
 from reports.composite.sources import offered, read_config
 
 Data: TypeAlias = Mapping[str, Any]
@@ -43,7 +43,7 @@ class ComponentForm(forms.Form):
 
     name = forms.RegexField(
         NAME,
-        max_length=60,
+        max_length=LONGEST_NAME,
         widget=forms.TextInput(_TEXT),
         error_messages={
             "invalid": "Must be plain words on one line.",

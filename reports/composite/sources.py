@@ -22,6 +22,8 @@ from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from reports.composite.compute import Tally, quarter_of
 from reports.composite.config import (
+    LONGEST_NAME,
+    NAME,
     CompositeConfig,
     Label,
     Metadata,
@@ -260,6 +262,12 @@ def read_config(run: Run, data: object) -> CompositeConfig:
     return config
 
 
+def _component_name(judge: str) -> str:
+    """Return a judge's name where a component may be called so."""
+    is_free = judge != "rendered" and len(judge) <= LONGEST_NAME
+    return judge if is_free and re.fullmatch(NAME, judge) else ""
+
+
 def proposal(run: Run) -> JsonObject:
     """Return data to start from: scores of the first judges, else their choices, else people's."""
     done = _verdicts(run).exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
@@ -269,7 +277,7 @@ def proposal(run: Run) -> JsonObject:
     )
     names = dict.fromkeys(verdicts.values_list("judge__name", flat=True).distinct())
     sources: dict[str, dict[str, str]] = {
-        f"judge {place}": {"from": kind, "judge": name}
+        _component_name(name) or f"judge {place}": {"from": kind, "judge": name}
         for place, name in enumerate([*names][:MOST_PROPOSED], start=1)
     }
     what = "Judges count alike" if sources else "What people choose is what the work is for"

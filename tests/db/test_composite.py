@@ -171,7 +171,7 @@ class TestTable:
         first, second = ({name: row[name].value() for name in row} for row in form.rows)
         assert json.loads(first["source"]) == {"from": "judge_score", "judge": "judge-0"}
         assert (first["name"], first["weight"], first["reason"]) == (
-            "judge 1",
+            "judge-0",
             "1",
             "Judges count alike.",
         )

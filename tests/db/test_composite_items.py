@@ -361,13 +361,13 @@ class TestDefinitions:
         Judge.objects.filter(run=run, position__gt=0).update(provider="default")
         sources = proposal(run)["sources"]
         assert sources == {
-            "judge 1": {"from": "judge_wins", "judge": "judge-1"},
-            "judge 2": {"from": "judge_wins", "judge": "judge-2"},
+            "judge-1": {"from": "judge_wins", "judge": "judge-1"},
+            "judge-2": {"from": "judge_wins", "judge": "judge-2"},
             "rendered": {"from": "rendered"},
         }
         Verdict.objects.filter(judge__name="judge-2").update(score_a=7, score_b=2)
         proposed = proposal(run)
-        assert proposed["sources"]["judge 1"] == {"from": "judge_score", "judge": "judge-2"}
+        assert proposed["sources"]["judge-2"] == {"from": "judge_score", "judge": "judge-2"}
         assert proposed["check"] == "win_rate"
         assert read_config(run, proposed)
         Verdict.objects.update(
@@ -381,7 +381,7 @@ class TestDefinitions:
         Judge.objects.filter(pk=judges_of(run)[1].pk).update(provider="default", position=9)
         assert judge_names(run) == ["judge-0", "judge-2", "judge-1"]
         assert proposal(run)["sources"] == {
-            "judge 1": {"from": "judge_wins", "judge": "judge-1"},
+            "judge-1": {"from": "judge_wins", "judge": "judge-1"},
             "rendered": {"from": "rendered"},
         }
 
