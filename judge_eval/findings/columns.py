@@ -13,7 +13,7 @@ from typing import Final, Literal
 from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
 from humanjudge.lib.text import fixed, listed, odds, usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
-from judge_eval.findings.ranking import Elo, elo_of
+from judge_eval.findings.ranking import IN_FILE, Elo, elo_of
 from judge_eval.stats.elo import BASELINE
 from judge_eval.stats.estimate import LEADS, Share
 from voting.kinds import Figure
@@ -373,7 +373,7 @@ FURTHER: Final = (
     Column(
         *("single", "Per answer", "% of votes"),
         "Agreement of each single answer. How much higher it is than the agreement is what "
-        "contradicting itself costs the judge.",
+        "a judge loses by answering otherwise with the sides swapped.",
         "how-position",
         *_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
         topic="answers in both orders",
@@ -466,6 +466,8 @@ def elo_cell(elo: Elo) -> Cell:
     orders = f"in other orders {low} to {high}"
     if low == high == main:
         orders = "the same in other orders"
+    if elo.note == IN_FILE:
+        return missing(_sentence(elo.note))
     if not elo.note:
         return Cell(main, orders)
     return Cell(main, f"{orders}, unusual order", why=_sentence(elo.note))

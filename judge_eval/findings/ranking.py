@@ -17,7 +17,7 @@ from voting.kinds import is_ordered
 from voting.models import Item
 
 Interval = tuple[float, float]
-IN_FILE: Final = "unusual order: the votes came by import, in the order of a file"
+IN_FILE: Final = "imported: the order means nothing"
 UNUSUAL: Final = "unusual order: at most one in ten other orders leads out of this range"
 
 

@@ -121,7 +121,7 @@ def _listing(run: Run, pairs: Sequence[Item]) -> Listing[PairLine]:
         Column("Prompt", _prompt_cell),
         Column("By", _makers_cell),
         votes,
-        Column("Answers that differ", _differing_cell, css="num"),
+        Column("Disputed", _differing_cell, css="num"),
         Column("State", _state, css="state"),
     ]
     return Listing(f"{run.queue.noun.capitalize()}s of {run.name}", columns)

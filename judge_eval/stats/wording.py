@@ -203,7 +203,7 @@ class Words:
             ("Floor", self._floor()),
             ("Not settled", self._not_settled()),
             ("Same", " ".join(self._equals(headline))),
-            ("Lost to contradiction", self._contradicting()),
+            ("Changes its mind", self._contradicting()),
             ("Self-agreement", self._flipping()),
             ("People", people if self._tells and not self._by_chance() else ""),
         ]
@@ -618,7 +618,7 @@ class Words:
         losers = sorted((n for n in self.judges if losses.get(n, 0) >= 1), key=lambda n: -losses[n])
         texts = [f"{self.names[n]} {number_of(round(losses[n]), 'point')}" for n in losers]
         costs = listed(_first(texts, "others less"))
-        return f"Contradicting itself costs {costs}." if texts else ""
+        return f"With the sides swapped the answer changes, which costs {costs}." if texts else ""
 
     def _flipping(self) -> str:
         flip = [n for n in self.judges if self.itself.get(n, 1) < NAMED_SELF_AGREEMENT]

@@ -240,7 +240,7 @@ def test_a_board_says_it_in_forty_words_and_three_points(name, board):
             "Floor",
             "Not settled",
             "Same",
-            "Lost to contradiction",
+            "Changes its mind",
             "People",
         }
         assert text.endswith(".")

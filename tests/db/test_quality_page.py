@@ -62,9 +62,9 @@ class TestFigures:
     def test_percents_are_whole_and_exact_values_are_there_on_demand(self):
         text = shown(make_voted().queue.project)
         assert "The only vote does not pass." in text
-        assert "Score not yet: its start value still weighs 93 %." in text
+        assert "No score yet: too few votes." in text
         assert "Quality score not yet" in text
-        assert "Freshness 7 % is of the last batch of votes" in text
+        assert "The last votes weigh 7 %" in text
         assert "Score 0.46619690995" in text
         assert "Share of pairs with a good answer" in text
 

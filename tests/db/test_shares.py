@@ -108,7 +108,7 @@ def test_the_report_of_a_project_has_its_score_who_was_heard_and_its_runs(run):
     _, link = share(run, of_project=True)
     text = text_of(read(link))
     assert re.search(
-        "Share of pairs with a good answer .* Score not yet: .* Quality score not", text
+        "Share of pairs with a good answer .* No score yet: .* Quality score not", text
     )
     assert "Votes over time" in text
     assert "Population confidence 75 % 3 of 4 who may vote have" in text

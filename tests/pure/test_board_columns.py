@@ -15,7 +15,7 @@ from judge_eval.findings.columns import (
     terminal_row,
 )
 from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.ranking import IN_FILE, UNUSUAL, elo_of
+from judge_eval.findings.ranking import UNUSUAL, elo_of
 from judge_eval.stats.bradley_terry import NO_GAMES
 from judge_eval.stats.elo import ALONE, BASELINE
 from judge_eval.stats.estimate import Rating, Share
@@ -129,21 +129,24 @@ def test_the_board_has_at_most_seven_columns():
 
 
 @pytest.mark.parametrize(
-    "elo, is_of_file, small, why",
+    "elo, small, why",
     [
-        (1000.0, False, "in other orders 925 to 1,130", ""),
+        (1000.0, "in other orders 925 to 1,130", ""),
         # As they are shown, 1,130 is not above 1,130.
-        (1130.49, False, "in other orders 925 to 1,130", ""),
-        (1212.2, False, "in other orders 925 to 1,130, unusual order", UNUSUAL),
-        (900.0, False, "in other orders 925 to 1,130, unusual order", UNUSUAL),
-        (1212.2, True, "in other orders 925 to 1,130, unusual order", IN_FILE),
+        (1130.49, "in other orders 925 to 1,130", ""),
+        (1212.2, "in other orders 925 to 1,130, unusual order", UNUSUAL),
+        (900.0, "in other orders 925 to 1,130, unusual order", UNUSUAL),
     ],
 )
-def test_an_elo_has_its_range_in_other_orders_beside_it(elo, is_of_file, small, why):
-    of = judge("a", 1020).model_copy(update={"is_of_file": is_of_file})
-    cell = elo_cell(elo_of(elo, "", of))
+def test_an_elo_has_its_range_in_other_orders_beside_it(elo, small, why):
+    cell = elo_cell(elo_of(elo, "", judge("a", 1020)))
     assert (cell.main, cell.small) == (f"{elo:,.0f}", small)
     assert cell.why.casefold() == (f"{why}." if why else "")
+
+
+def test_an_unusual_order_of_a_file_shows_no_elo():
+    cell = elo_cell(elo_of(1212.2, "", judge("a", 1020).model_copy(update={"is_of_file": True})))
+    assert (cell.main, cell.why) == (DASH, "Imported: the order means nothing.")
 
 
 @pytest.mark.parametrize(

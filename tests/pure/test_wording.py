@@ -488,8 +488,8 @@ def test_where_no_judge_was_asked_it_says_what_to_do():
 
 def test_points_lost_by_contradicting_itself():
     about = {"contradicting": {0: 0.9, 1: 4.4}}
-    assert points([some(0.9), some(0.3)], ["a", "b"], **about)["Lost to contradiction"] == (
-        "Contradicting itself costs b 4 points."
+    assert points([some(0.9), some(0.3)], ["a", "b"], **about)["Changes its mind"] == (
+        "With the sides swapped the answer changes, which costs b 4 points."
     )
 
 
@@ -521,7 +521,7 @@ def test_odds_are_never_rounded_up(evidence):
     assert number >= min(evidence, 1e6) * 0.9 - 0.1
 
 
-LEADS = ["Unanswered", "Changed", "Floor", "Not settled", "Same", "Lost to contradiction", "People"]
+LEADS = ["Unanswered", "Changed", "Floor", "Not settled", "Same", "Changes its mind", "People"]
 SHARES = st.one_of(st.none(), st.sampled_from([0.1, 0.2, 0.5, 0.8, 0.9]))
 
 
