@@ -1,4 +1,6 @@
-"""Makes the pictures of the README from the running product: ``python -m docs.screenshots``.
+"""Makes what the README shows from the running product: ``python -m docs.screenshots``.
+
+Its pictures, and the report of the finished study as one file.
 
 ``python -m docs.screenshots --every FOLDER`` takes each kind of page instead: light, dark, on a
 phone and on paper, with folds closed and open. It names the pages that are too wide.
@@ -27,6 +29,7 @@ DESK = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 PAPER = {"width": 718, "height": 1000}
 COLOURS = 256
+REPORT = Path(__file__).with_name("xstest.html")
 VOTES = 20
 CHANGING = "code { visibility: hidden !important }"
 STILL = "() => document.querySelectorAll('main time').forEach(one => { one.textContent = '2 s'; })"
@@ -66,7 +69,9 @@ def main() -> None:
                 take_every_page(browser, product, drawings, Path(sys.argv[-1]))
             else:
                 take_board(browser, product)
+                take_report(browser, product)
                 take_voting(browser, product, drawings)
+                take_phone(browser, product, drawings)
             browser.close()
 
 
@@ -88,6 +93,28 @@ def take_board(browser: Browser, product: Product) -> None:
     page.goto(product.up.access()["board"][0]["path"])
     page.locator("#picture").wait_for(timeout=60_000)
     take(page, "board")
+
+
+def take_report(browser: Browser, product: Product) -> None:
+    user = product.ask("log_in", name="ada", staff=True)
+    page = open_window(browser, product, {user["name"]: user["value"]})
+    page.goto(f"{product.up.access()['board'][0]['path']}shares/")
+    page.get_by_label("Frozen as of now").check()
+    page.get_by_role("button", name="Make the link").click()
+    link = page.locator("#link-new").input_value()
+    answer = page.request.get(f"{urlsplit(link).path}report.html")
+    REPORT.write_bytes(answer.body())
+    tell(REPORT)
+
+
+def take_phone(browser: Browser, product: Product, drawings: dict) -> None:
+    page = open_window(browser, product, drawings["cookies"], **PHONE, device_scale_factor=2)
+    page.goto(drawings["vote"])
+    page.locator("#pairs > .pair:first-child:not([data-waiting])").wait_for()
+    path = FOLDER / "phone.png"
+    image = Image.open(io.BytesIO(page.screenshot(style=CHANGING, animations="disabled")))
+    few_colours(image.convert("RGB")).save(path, optimize=True)
+    tell(path)
 
 
 def take_voting(browser: Browser, product: Product, drawings: dict) -> None:

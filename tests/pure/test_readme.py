@@ -33,6 +33,13 @@ def test_the_tour_names_the_keys_that_stand_on_the_buttons(row):
     assert f"`{first}` or `{second}` {row.spoken.lower()}" in README
 
 
+def test_it_is_short_and_the_index_lists_every_document():
+    assert len(README.split()) <= 750
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    names = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert [name for name in names if f"]({name})" not in index] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 def test_links_between_documents_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8"))
