@@ -123,6 +123,8 @@ class PersonalInvitesForm(_InvitingForm):
 class UndoForm(forms.Form):
     # What the page calls this undo, so that the same request again is not a second one.
     undo = forms.UUIDField(required=False)
+    # Which vote, instead of the latest one.
+    vote = forms.UUIDField(required=False)
 
 
 class FlagForm(forms.Form):

@@ -285,15 +285,18 @@ def is_unblinded(vote: RecordedVote) -> bool:
     return Entry.objects.filter(Exposure.before_entry(), uid=vote.uid).exists()
 
 
-def undo_last_vote(voter: Voter, queue: Queue, uid: UUID | None = None) -> Item:
+def undo_last_vote(
+    voter: Voter, queue: Queue, uid: UUID | None = None, *, vote: UUID | None = None
+) -> Item:
     """Retract the voter's latest standing vote in a queue; return the pair, open again.
 
-    The same `uid` again, the number of the retraction, returns the first answer. Raises
-    VotingClosed where a new vote would not be taken: the old one would be lost.
+    With `vote` that one, instead of the latest. The same `uid` again, the number of the retraction,
+    returns the first answer. Raises VotingClosed where a new vote would not be taken: the old one
+    would be lost.
     """
     uid = uid or uuid4()
     try:
-        return _undone(voter, uid) or _undo(voter, queue, uid)
+        return _undone(voter, uid) or _undo(voter, queue, uid, vote)
     except IntegrityError:
         # Twice at the same moment: the other one was first.
         undone = _undone(voter, uid)
@@ -308,11 +311,13 @@ def _undone(voter: Voter, uid: UUID) -> Item | None:
     return first.item if first else None
 
 
-def _undo(voter: Voter, queue: Queue, uid: UUID) -> Item:
+def _undo(voter: Voter, queue: Queue, uid: UUID, named: UUID | None) -> Item:
     with transaction.atomic():
         votes = Entry.objects.filter(
             voter=voter, kind=Entry.Kind.VOTE, queue=queue, retracted=False
         )
+        if named is not None:
+            votes = votes.filter(uid=named)
         locked = votes.select_for_update(of=("self",), no_key=True).select_related("item")
         vote = locked.order_by("-id").first()
         if vote is None or vote.item is None:

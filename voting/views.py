@@ -271,9 +271,9 @@ def _answer_without_number() -> str:
 @require_POST
 def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
-    number = _cleaned(UndoForm(request.POST))["undo"]
+    asked = _cleaned(UndoForm(request.POST))
     try:
-        item = services.undo_last_vote(voter, queue, number)
+        item = services.undo_last_vote(voter, queue, asked["undo"], vote=asked["vote"])
     except services.NothingToUndo:
         raise Problem(409, "There is no vote of yours to undo here.") from None
     except services.VotingClosed as closed:
@@ -335,6 +335,7 @@ def _as_seen(vote: Entry, queue: Queue) -> Context:
             for name, output in zip(kind_of(queue).names, vote.item.seen(side), strict=True)
         ],
         "reveal_url": _reveal_address(vote.uid),
+        "undo_number": uuid4(),
     }
 
 

@@ -1,12 +1,14 @@
 """Undo goes back through the voter's own votes, as retractions in the ledger."""
 
+import re
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
-from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all
+from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all, voter_client
 from voting.curating import decide
 from voting.models import Entry, Queue
 from voting.selectors import open_to, progress
@@ -25,6 +27,27 @@ def test_undo_retracts_and_deletes_nothing():
     assert vote.retracted
     assert (retraction.target, retraction.voter, retraction.item) == (vote, voter, pair)
     assert retraction.at > vote.at
+
+
+def test_any_vote_of_ones_own_is_changed_and_only_that():
+    run = make_run(pairs=3)
+    voter, pairs = make_voter(run), pairs_of(run)
+    first, second = (make_vote(voter, pair) for pair in pairs[:2])
+    client = voter_client(voter)
+    mine = client.get(reverse("my-votes", args=[run.queue_id]))
+    number = re.search(rf'value="{first.uid}"><input[^>]*value="([^"]+)"', mine.content.decode())[1]
+    for _ in range(2):  # the same request again is not a second one
+        answer = client.post(
+            reverse("undo", args=[run.queue_id]), {"vote": first.uid, "undo": number}
+        )
+        assert answer.url.endswith(f"?again={pairs[0].pk}")
+    assert entry_of(first).retracted
+    assert not entry_of(second).retracted
+    other = voter_client(make_voter(run)).post(
+        reverse("undo", args=[run.queue_id]), {"vote": second.uid}
+    )
+    assert other.status_code == 409
+    assert not entry_of(second).retracted
 
 
 def test_undo_once_voting_has_closed_is_refused_and_the_vote_stands():
