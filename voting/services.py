@@ -54,6 +54,10 @@ class VotingClosed(Exception):
     """The queue takes no votes any more, none of this kind, or none of this voter's."""
 
 
+class VerdictsSeen(Exception):
+    """The voter has seen what the judges said there, so a new vote would not be blind."""
+
+
 class NothingToUndo(Exception):
     """The voter has no standing vote here."""
 
@@ -292,7 +296,7 @@ def undo_last_vote(
 
     With `vote` that one, instead of the latest. The same `uid` again, the number of the retraction,
     returns the first answer. Raises VotingClosed where a new vote would not be taken: the old one
-    would be lost.
+    would be lost; and VerdictsSeen where a vote that is named was blind and the new one is not.
     """
     uid = uid or uuid4()
     try:
@@ -323,6 +327,9 @@ def _undo(voter: Voter, queue: Queue, uid: UUID, named: UUID | None) -> Item:
         if vote is None or vote.item is None:
             raise NothingToUndo
         insist_on_open(queue.pk, voter.pk, simulated=vote.simulated)
+        # Else whoever changes votes after the reveal would take blind ones from judges' figures.
+        if named and Exposure.objects.filter(voter=voter, item=vote.item).exists():
+            raise VerdictsSeen
         vote.retracted = True
         vote.save(update_fields=["retracted"])
         ledger.record(

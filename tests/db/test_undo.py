@@ -12,7 +12,7 @@ from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, se
 from voting.curating import decide
 from voting.models import Entry, Queue
 from voting.selectors import open_to, progress
-from voting.services import NothingToUndo, VotingClosed, undo_last_vote
+from voting.services import NothingToUndo, VotingClosed, record_exposure, undo_last_vote
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +43,10 @@ def test_any_vote_of_ones_own_is_changed_and_only_that():
         assert answer.url.endswith(f"?again={pairs[0].pk}")
     assert entry_of(first).retracted
     assert not entry_of(second).retracted
+    record_exposure(voter.pk, [pairs[1].pk], timezone.now())
+    assert f'value="{second.uid}"' not in client.get(mine.request["PATH_INFO"]).content.decode()
+    seen = client.post(reverse("undo", args=[run.queue_id]), {"vote": second.uid})
+    assert (seen.status_code, b"would not be blind" in seen.content) == (409, True)
     other = voter_client(make_voter(run)).post(
         reverse("undo", args=[run.queue_id]), {"vote": second.uid}
     )
