@@ -33,6 +33,7 @@ from judge_eval.exchange import containers, mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
 from judge_eval.exchange.containers import Source, UnknownFormat, format_of
 from judge_eval.exchange.formats import read as read_file
+from judge_eval.exchange.guesses import ColumnFacts
 from judge_eval.exchange.import_pictures import Pictures
 from judge_eval.exchange.import_read import last_kind, read
 from judge_eval.exchange.import_report import (
@@ -151,7 +152,8 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
         job.form["mapping"] = seen["proposed"]
     elif not seen["formats"]:
         shape = SHAPES[seen["shape"]]
-        roles, of_items = (mapping.usual_roles(seen["columns"], it) for it in (shape, ITEMS))
+        facts = {name: ColumnFacts(**facts) for name, facts in seen["facts"].items()}
+        roles, of_items = (mapping.guessed_roles(facts, it) for it in (shape, ITEMS))
         if "output" in of_items.values() and not {shape.name, *shape.outputs} & {*roles.values()}:
             # In other words than ours.
             seen["shape"] = ITEMS.name

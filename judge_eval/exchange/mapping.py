@@ -16,6 +16,7 @@ from judge_eval.baselines import BASELINES, LONGER_HIGHER, RANDOM, always
 from judge_eval.exchange import fields
 from judge_eval.exchange.expressions import Expression, paths_of
 from judge_eval.exchange.fields import Converter
+from judge_eval.exchange.guesses import ColumnFacts, add_by_values, field_called
 from judge_eval.exchange.row_models import (
     ITEMS,
     JUDGES,
@@ -363,7 +364,11 @@ class _Columns:
                 return f"beside {name!r} there is no column {needed[0]!r}{near}"
         # Nobody is to vote on outputs whose prompt was there, nor miss the votes that were.
         is_asked = "prompt" in present or not present & {*shape.outputs}
-        lost = [it for it in unread if it in self._nested or (not is_asked and it in _PROMPTS)]
+        lost = [
+            it
+            for it in unread
+            if it in self._nested or (not is_asked and field_called(it) == "prompt")
+        ]
         return f"nothing is read of {_listed(lost)}" if lost else ""
 
     def guess(self) -> str:
@@ -414,28 +419,6 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
     return roles
 
 
-# What others call our fields, by the last step of a path; the first that fits is proposed.
-_SPELLINGS: Final = {
-    "prompt": "question instruction query user_prompt user_input opening_prompt input inputs",
-    "output_a": "response_a answer_a completion_a response_1 response1 output_1 output1 answer1 "
-    "conversation_a conv_a messages_a",
-    "output_b": "response_b answer_b completion_b response_2 response2 output_2 output2 answer2 "
-    "conversation_b conv_b messages_b",
-    "generator_a": "model_a model_1 model1 generator_1 system_a",
-    "generator_b": "model_b model_2 model2 generator_2 system_b",
-    "output": "response answer completion model_output model_response",
-    "generator": "model_name model_id model system",
-    "vote": "winner preference human_winner human_label choice",
-    "voter": "annotator annotator_id rater rater_id user user_id worker_id evaluator",
-    "verdict": "judge_winner llm_winner judge_label judgment",
-    "judge": "judge_model judge_name grader",
-    "feedback": "reason reasoning rationale explanation",
-    "voted_at": "timestamp created_at annotated_at",
-}
-
-
-_BY_WORD: Final = {word: field for field, words in _SPELLINGS.items() for word in words.split()}
-_PROMPTS: Final = _SPELLINGS["prompt"].split()
 # What holds what somebody says, in a list of what people say.
 _ANSWERS: Final = ("vote", "label", "value", "rating", "score")
 # What holds prompts, votes and verdicts in other tools' records.
@@ -454,7 +437,7 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
     roles, taken = roles_of(paths, shape), set[str]()
     if {shape.name, *shape.outputs} & {*roles.values()}:
         # Columns are called as ours are; but a prompt that is not must not be lost.
-        prompts = [it for it in paths if it.split(".")[-1] in _PROMPTS and not roles[it]]
+        prompts = [it for it in paths if _field_at(it) == "prompt" and not roles[it]]
         return roles | dict.fromkeys(
             prompts[:1] if "prompt" not in roles.values() else (), "prompt"
         )
@@ -462,13 +445,28 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
         if any(f"{path}{end}" in roles for end in ("[-1].content", "[-1].value")):
             continue
         # Of a conversation the last message is compared, and what stands before it is the prompt.
-        bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path.lower()))
-        bare = bare.removesuffix(".text")
-        last = re.split(r"[.\[\]]+", bare)[-1].strip('"')
-        field = role or (last if last in shape.fields else _BY_WORD.get(last, ""))
+        bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path))
+        last = _last_step(bare.removesuffix(".text"))
+        own = last.lower().replace(" ", "_")
+        field = role or (own if own in shape.fields else field_called(last))
         roles[path] = "" if field in taken or field not in (*shape.fields, role) else field
         taken |= {field} if field in shape.fields else set()
     return roles
+
+
+def _last_step(path: str) -> str:
+    """Return the name that stands last in a path, without quotes."""
+    return re.split(r"[.\[\]]+", path)[-1].strip('"')
+
+
+def _field_at(path: str) -> str:
+    return field_called(_last_step(path))
+
+
+def guessed_roles(facts: Mapping[str, ColumnFacts], shape: Shape) -> dict[str, str]:
+    """Return what columns are taken for by their names and, of pairs, by their values."""
+    roles = usual_roles(facts, shape)
+    return add_by_values(roles, facts, shape.name) if shape is PAIRS else roles
 
 
 def proposal(record: Values, shape: Shape) -> Values:
@@ -489,7 +487,7 @@ def proposal(record: Values, shape: Shape) -> Values:
         for path, value in found:
             # People who each say something.
             inner = value[0] if isinstance(value, list) and value else None
-            said = {_BY_WORD.get(it): it for it in inner} if isinstance(inner, dict) else {}
+            said = {field_called(it): it for it in inner} if isinstance(inner, dict) else {}
             answer = next((it for it in _ANSWERS if it in (inner or ())), said.get("vote"))
             if "voter" in said and answer:
                 return config | {EACH: f"{path}[]", "voter": said["voter"], "vote": answer}

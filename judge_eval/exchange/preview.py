@@ -30,6 +30,7 @@ from judge_eval.exchange.drafts import (
 )
 from judge_eval.exchange.expressions import paths_of
 from judge_eval.exchange.formats import LOOKED_AT_FIRST, MOST_TEXT, detect, first_records, read
+from judge_eval.exchange.guesses import ColumnFacts, facts_of
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import text_of
 from judge_eval.exchange.question import Columns, plain_labels
@@ -115,6 +116,17 @@ class PreviewItem(BaseModel):
     votes: list[tuple[str, str]] = []
 
 
+class Counts(BaseModel):
+    """How much the rows that are looked at say, and whether these are all."""
+
+    items: int = 0
+    votes: int = 0
+    voters: int = 0
+    verdicts: int = 0
+    judges: int = 0
+    is_all: bool = True
+
+
 class Preview(BaseModel):
     # Public formats by file.
     formats: dict[str, str] = {}
@@ -122,8 +134,10 @@ class Preview(BaseModel):
     # The paths into records, with the values that occur, where these may be choices.
     columns: dict[str, list[str]] = {}
     examples: dict[str, list[str]] = {}
+    facts: dict[str, ColumnFacts] = {}
     more_columns: int = 0
     items: list[PreviewItem] = []
+    counts: Counts = Counts()
     faults: list[Fault] = []
     left_out: list[Fault] = []
     notes: list[str] = []
@@ -188,11 +202,14 @@ def look(request: PreviewRequest) -> Preview:
                 result.formats[name] = public
             elif mapping.EACH in (config := mapping.proposal(first[0], ITEMS) if first else {}):
                 result.proposed = config
-            for item in islice(read(stream, name, columns, None, shape, request.off), LOOKED_AT):
+            items = read(stream, name, columns, None, shape, request.off)
+            for item in islice(items, LOOKED_AT):
                 rows.take(item)
                 if rows.text > MOST_TEXT:
                     break
+            rows.is_all &= next(items, None) is None
     result.items, result.notes = list(rows.items.values()), report.notes
+    result.counts = rows.counts()
     result.faults, result.left_out = grouped(report.errors), grouped(report.left_out)
     return result
 
@@ -211,6 +228,7 @@ def _note_columns(records: list[Values], result: Preview) -> None:
     result.more_columns += len(names) - len(fitting) + len(new[room:])
     for name in new[:room]:
         result.columns[name] = _choices(by_path[name])
+        result.facts[name] = facts_of(by_path[name])
         texts = dict.fromkeys(_example(value) for value in by_path[name] if value not in (None, ""))
         result.examples[name] = list(islice(texts, EXAMPLES))
 
@@ -241,6 +259,7 @@ class _Rows:
         self.items: dict[str, PreviewItem] = {}
         self.report = ImportReport()
         self.text = 0
+        self.is_all = True
         self._drafts: dict[str, PairDraft] = {}
         self._answers: dict[tuple[str, str, str], Columns] = {}
 
@@ -263,6 +282,20 @@ class _Rows:
             outputs = [Output() for _ in SHAPES[row.shape].outputs]
             self.items[row.item] = PreviewItem(name=row.item, outputs=outputs)
         _add(self.items[row.item], row)
+
+    def counts(self) -> Counts:
+        said = {
+            table: [name for kind, name, _ in self._answers if kind == table]
+            for table in ("vote", "verdict")
+        }
+        return Counts(
+            items=len(self._drafts),
+            votes=len(said["vote"]),
+            voters=len({*said["vote"]}),
+            verdicts=len(said["verdict"]),
+            judges=len({*said["verdict"]}),
+            is_all=self.is_all,
+        )
 
     def _check(self, row: Row) -> None:
         new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from pathlib import PurePath
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
@@ -67,6 +68,7 @@ CHOICE_ROLES: Final = (
     JUDGES,
     VOTERS,
 )
+VERDICTS: Final = ("verdict", "pick_ab", "pick_ba", "score_a", "score_b", "score")
 NOTHING: Final = "-"
 GRADED: Final = "graded"
 ASKED: Final = (
@@ -103,6 +105,8 @@ class ColumnChoice(NamedTuple):
     guess: str
     sample: str
     values: list[Choice]
+    # Fields for names that no column has.
+    asks: list[forms.BoundField]
 
 
 def _name(label: str, help_text: str) -> forms.CharField:
@@ -214,10 +218,11 @@ class ImportForm(ProjectForm):
         self.shape_name = read_as if read_as in SHAPES else ""
         if "read_as" in self.fields:
             self.initial["read_as"] = self.shape_name
-        paths = list(self.preview.columns)
         shape = SHAPES.get(self.shape_name)
-        self.usual = mapping.usual_roles(paths, shape) if shape else {}
+        self.usual = mapping.guessed_roles(self.preview.facts, shape) if shape else {}
         self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
+        self.names, self.questions = dict[str, str](), 0
+        self._ask_names()
         is_proposed = "known" in job.form or mapping.EACH in (job.form["mapping"] or {})
         if is_proposed and "choices" not in job.form:
             self.initial["written"] = json.dumps(job.form["mapping"], indent=1)
@@ -235,11 +240,33 @@ class ImportForm(ProjectForm):
         for name in left_out & self.fields.keys():
             del self.fields[name]
 
+    def _ask_names(self) -> None:
+        """Ask whose votes and which judge's verdicts these are, where no column says it.
+
+        What is proposed holds until it is changed. The people of two files whom nobody names are
+        not the same, so that name has the file's in it.
+        """
+        columns = {it.role.chosen: it for it in self.columns if it.role.chosen}
+        stem = PurePath(self.job.form["files"][0]).stem
+        if (vote := columns.get("vote")) and "voter" not in columns:
+            self._ask(vote, "voter", "Who is the person?", f"Person 1 ({stem})")
+        says = [columns[it] for it in VERDICTS if it in columns]
+        if says and "judge" not in columns:
+            own = says[0].role.of
+            self._ask(says[0], "judge", "Which judge?", "judge" if own in VERDICTS else own)
+
+    def _ask(self, column: ColumnChoice, field: str, question: str, name: str) -> None:
+        name = name[: fields.MAX_NAME]
+        self.fields[field].label = question
+        self.initial[field] = self.names[field] = self.posted.get(field) or name
+        column.asks.append(self[field])
+        self.questions += not self.posted.get(field)
+
     # --- columns ----------------------------------------------------------------------------------
 
     def _column(self, number: int, column: str) -> ColumnChoice:
         if not self.shape_name:
-            return ColumnChoice(Choice("", column, [], ""), "", "", [])
+            return ColumnChoice(Choice("", column, [], ""), "", "", [], [])
         shape = SHAPES[self.shape_name]
         options = [("", "not read"), *((name, name.replace("_", " ")) for name in shape.fields)]
         options += [(group, GROUPS[group]) for group in shape.groups]
@@ -252,6 +279,7 @@ class ImportForm(ProjectForm):
             guess.replace("_", " "),
             " · ".join(self.preview.examples.get(column, ())),
             self._values(number, column, role),
+            [],
         )
 
     def _values(self, number: int, column: str, role: str) -> list[Choice]:
@@ -271,7 +299,7 @@ class ImportForm(ProjectForm):
             for n, (value, selected) in enumerate(zip(values, chosen, strict=True))
         ]
 
-    def chosen_mapping(self, voter: str, judge: str) -> Values | None:
+    def chosen_mapping(self) -> Values | None:
         """Return the mapping that is chosen, or None where names of columns say it all."""
         roles = {column.role.of: column.role.chosen for column in self.columns}
         meanings = {
@@ -284,12 +312,10 @@ class ImportForm(ProjectForm):
         }
         meanings = {column: values for column, values in meanings.items() if values}
         shape = SHAPES[self.shape_name]
-        is_usual = roles == mapping.roles_of(list(roles), shape) and not (
-            meanings or voter or judge
-        )
+        is_usual = roles == mapping.roles_of(list(roles), shape) and not (meanings or self.names)
         if is_usual and not self.preview.formats and self.shape_name == self.preview.shape:
             return None
-        chosen = mapping.chosen(roles, meanings, voter=voter, judge=judge)
+        chosen = mapping.chosen(roles, meanings, **self.names)
         if shape is ITEMS and not {"item", "output"} & chosen.keys():
             raise ConfigInvalid.at("item", "choose the column that names the item, or its output")
         return chosen
@@ -322,9 +348,7 @@ class ImportForm(ProjectForm):
             options["descriptions"] = {name: words for name, _, words in lines if words.strip()}
         if options.get("vote_kind") == GRADED:
             options |= {"vote_kind": "pass_flag", "graded": True}
-        columns = (
-            self.chosen_mapping(cleaned["voter"], cleaned["judge"]) if self.shape_name else None
-        )
+        columns = self.chosen_mapping() if self.shape_name else None
         if written := cleaned.get("written"):
             columns = cast(Values, import_report.json_text("written", written))
         return import_jobs.form_of([], options, columns, None)
@@ -406,7 +430,7 @@ def _brought(request: HttpRequest, run: Run | None) -> Import:
     if form.shape_name and not job.form["mapping"]:
         # What is shown is read as the columns are chosen at first.
         with suppress(ConfigInvalid):
-            import_jobs.change(job, job.form | {"mapping": form.chosen_mapping("", "")})
+            import_jobs.change(job, job.form | {"mapping": form.chosen_mapping()})
     return job
 
 
