@@ -144,12 +144,26 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     job.state, job.form = Import.State.DRAFT, form_of(sources, {}, None, None)
     submit(job, sources)
     seen = _preview(job, None)
+    if likely := next((it["likely"] for it in seen["readings"] if it["likely"]), ""):
+        # The page shows it with its letters, to be changed.
+        job.form["options"] = {"encoding": likely}
+        seen = _preview(job, None)
     # By its columns' names, and as it is read at last.
     job.form |= {"found": seen, "preview": seen}
+    _propose(job, seen)
+    if job.form["mapping"]:
+        job.form["preview"] = _preview(job, job.form["mapping"])
+    job.save(update_fields=["form"])
+    return job
+
+
+def _propose(job: Import, seen: JsonObject) -> None:
+    """Note the mapping of an earlier import, or else one that may fit; or the likelier shape."""
     if earlier := _earlier_import(job):
         job.form |= {"mapping": earlier.form["mapping"], "known": earlier.form["files"][0]}
     elif seen["proposed"] and seen["faults"]:
         job.form["mapping"] = seen["proposed"]
+        seen["shape"] = ITEMS.name
     elif not seen["formats"]:
         shape = SHAPES[seen["shape"]]
         facts = {name: ColumnFacts(**facts) for name, facts in seen["facts"].items()}
@@ -157,10 +171,6 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
         if "output" in of_items.values() and not {shape.name, *shape.outputs} & {*roles.values()}:
             # In other words than ours.
             seen["shape"] = ITEMS.name
-    if job.form["mapping"]:
-        job.form["preview"] = _preview(job, job.form["mapping"])
-    job.save(update_fields=["form"])
-    return job
 
 
 def _earlier_import(job: Import) -> Import | None:
@@ -179,6 +189,7 @@ def _preview(job: Import, columns: JsonObject | None) -> JsonObject:
     request = PreviewRequest(
         files=[(_folder(job) / str(n), name) for n, name in enumerate(job.form["files"])],
         encoding=job.form["options"].get("encoding"),
+        separator=job.form["options"].get("separator"),
         mapping=columns,
         shape=None if shape is None else shape.name,
         is_bundle=job.is_bundle,
@@ -192,17 +203,21 @@ def change(job: Import, form: JsonObject, **facts: Any) -> bool:
     """Note what is chosen for a draft, or for what was refused: it is a draft again."""
     kept = ("files", "found", "preview", "known")
     whole = {name: job.form[name] for name in kept if name in job.form} | form
-    encoding = job.form["options"].get("encoding")
-    changed_reading = [form["mapping"], form["options"].get("encoding")]
-    if changed_reading != [job.form["mapping"], encoding]:
+    is_decoded_anew = _text_options(form) != _text_options(job.form)
+    if is_decoded_anew or form["mapping"] != job.form["mapping"]:
         job.form |= form
         whole["preview"] = _preview(job, form["mapping"])
-        if changed_reading[1] != encoding:
+        if is_decoded_anew:
             whole["found"] = _preview(job, None)
     again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
     changed = _idle(job).update(form=whole, rows_read=0, done_at=None, **again, **facts)
     job.refresh_from_db()
     return bool(changed)
+
+
+def _text_options(form: JsonObject) -> list[str | None]:
+    """Return what is said of how bytes become columns."""
+    return [form["options"].get(name) for name in ("encoding", "separator")]
 
 
 def start(job: Import) -> None:
@@ -462,9 +477,9 @@ def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[
     given, file_format, shape = job.form["mapping"], job.form["format"], _shape(job)
     columns = None if given is None else mapping.parse(given, shape)
     most = settings.IMPORT_MAX_UNPACKED_MB << 20
-    encoding = job.form["options"].get("encoding")
+    encoding, separator = _text_options(job.form)
     try:
-        opened = containers.unpacked(files, copies, file_format, encoding, most)
+        opened = containers.unpacked(files, copies, file_format, encoding, most, separator)
     except Broken as error:
         return iter([RowError(error.file, 0, None, str(error), is_fatal=True)])
     for source in () if job.is_local else opened.tables:

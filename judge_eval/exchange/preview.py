@@ -48,6 +48,7 @@ from judge_eval.exchange.row_models import (
     Values,
     shape_of,
 )
+from judge_eval.exchange.sources import separator_of
 from voting.conversations import conversation, messages_of
 
 # So many records of a file are looked at.
@@ -80,6 +81,7 @@ class PreviewRequest(BaseModel):
     shape: ShapeName | None = None
     is_bundle: bool = False
     encoding: str | None = None
+    separator: str | None = None
     # Extensions that the settings name, and which are turned off.
     extensions: list[str] = []
     off: list[str] = []
@@ -116,6 +118,17 @@ class PreviewItem(BaseModel):
     votes: list[tuple[str, str]] = []
 
 
+class Reading(BaseModel):
+    """How the bytes of a file became columns, and letters of it that show whether that is right."""
+
+    file: str
+    separator: str = ""
+    encoding: str = ""
+    likely: str = ""
+    letters: str = ""
+    proof: str = ""
+
+
 class Counts(BaseModel):
     """How much the rows that are looked at say, and whether these are all."""
 
@@ -146,6 +159,7 @@ class Preview(BaseModel):
     # Of a bundle.
     project: str = ""
     runs: list[str] = []
+    readings: list[Reading] = []
 
 
 def preview(request: PreviewRequest) -> Preview:
@@ -187,14 +201,17 @@ def look(request: PreviewRequest) -> Preview:
     with ExitStack() as stack:
         files = [Source(name, stack.enter_context(path.open("rb"))) for path, name in request.files]
         try:
-            opened = containers.unpacked(files, stack, None, request.encoding)
+            opened = containers.unpacked(
+                files, stack, None, request.encoding, separator=request.separator
+            )
         except Broken as error:
             file = error.file or request.files[0][1]
             result.faults = grouped([RowError(file, 0, None, str(error))])
             return result
-        for name, stream, note in opened.tables:
-            report.notes += [f"{name}: {note}"] if note else []
+        for source in opened.tables:
+            name, stream = source.name, source.stream
             first = first_records(stream, name, most=LOOKED_AT)
+            result.readings.append(_reading_of(source, first))
             _note_columns(first, result)
             row_shape = row_shape or shape_of({column for record in first for column in record})
             result.shape = "item" if row_shape is ITEMS else "pair"
@@ -212,6 +229,24 @@ def look(request: PreviewRequest) -> Preview:
     result.counts = rows.counts()
     result.faults, result.left_out = grouped(report.errors), grouped(report.left_out)
     return result
+
+
+def _reading_of(source: Source, records: list[Values]) -> Reading:
+    form = containers.format_of(source.name)
+    is_text = form in ("csv", "json", "jsonl")
+    reading = Reading(
+        file=source.name,
+        separator=separator_of(source.stream) if form == "csv" else "",
+        encoding=source.encoding if is_text else "",
+        likely=source.likely,
+    )
+    if is_text and source.encoding != "utf-8":
+        words = (word for record in records for pair in record.items() for word in pair)
+        texts = (it for it in words if isinstance(it, str) and not it.isascii())
+        reading.proof = _example(next(texts, ""))
+        letters = dict.fromkeys(it for it in reading.proof if not it.isascii())
+        reading.letters = " ".join(islice(letters, EXAMPLES))
+    return reading
 
 
 def _note_columns(records: list[Values], result: Preview) -> None:
