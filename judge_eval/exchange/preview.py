@@ -63,6 +63,14 @@ MOST_VALUES: Final = 12
 LONGEST_VALUE: Final = 40
 EXAMPLES: Final = 3
 LONGEST_EXAMPLE: Final = 80
+# What names an item whose file does not.
+_MADE_NAME: Final = re.compile(r"[0-9a-f]{32}")
+_CHOSEN: Final = {
+    "A": "chose the first",
+    "B": "chose the second",
+    "tie": "chose neither: a tie",
+    "both_bad": "found both bad",
+}
 # Of a bundle: its runs stand before all outputs.
 _LINES_OF_BUNDLE: Final = 50
 _MEMORY: Final = 160 << 20
@@ -116,6 +124,21 @@ class PreviewItem(BaseModel):
     outputs: list[Output] = []
     verdicts: list[tuple[str, str]] = []
     votes: list[tuple[str, str]] = []
+
+    @property
+    def title(self) -> str:
+        """Its name, unless that is made of its content."""
+        return "" if _MADE_NAME.fullmatch(self.name) else self.name
+
+    @property
+    def said(self) -> list[tuple[str, str, bool]]:
+        """Who says what of it in words, and whether that is a judge."""
+        words = _CHOSEN if len(self.outputs) > 1 else {}
+        return [
+            (who, words.get(what, f"said {what}"), is_judge)
+            for statements, is_judge in ((self.votes, False), (self.verdicts, True))
+            for who, what in statements
+        ]
 
 
 class Reading(BaseModel):

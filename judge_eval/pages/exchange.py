@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from hashlib import sha256
 from typing import Final, cast
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from humanjudge.http import Context, HtmxRequest
-from humanjudge.lib.text import number_of
+from humanjudge.lib.text import in_words, number_of, ordinal
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange import (
     export_files,
@@ -26,7 +27,7 @@ from judge_eval.exchange import (
 from judge_eval.exchange.formats import READERS
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportRefused, ImportReport
-from judge_eval.exchange.preview import Preview, grouped
+from judge_eval.exchange.preview import LOOKED_AT, Preview, grouped
 from judge_eval.models import Import, Run
 from judge_eval.pages.import_form import IN_WORDS, ImportForm
 from judge_eval.web import citation_of, find_run, run_page
@@ -126,9 +127,39 @@ def _draft(request: HttpRequest, job: Import) -> HttpResponse:
             status = refused.status
     seen = Preview.model_validate(job.form["preview"])
     recognised = form.recognised or f"{IN_WORDS[seen.shape]}, by columns"
-    about = {"job": job, "form": form, "seen": seen, "noun": seen.shape, "recognised": recognised}
+    about = {
+        "job": job,
+        "form": form,
+        "seen": seen,
+        "noun": seen.shape,
+        "recognised": recognised,
+        "sentence": "" if job.is_bundle else _understood(seen, form),
+        "wrong": sum(1 + fault.more for fault in seen.faults),
+    }
     context = {"faults": seen.faults} | _result(job) | about
     return render(request, "judge_eval/import_draft.html", context, status=status)
+
+
+def _ask_columns(number: int) -> str:
+    if not number:
+        return "No row could be read yet."
+    named = "this column is" if number == 1 else f"these {in_words(number)} columns are"
+    return f"Say what {named}."
+
+
+def _understood(seen: Preview, form: ImportForm) -> str:
+    """Say in a sentence what files hold, as far as it is understood, and what is missing."""
+    counts, columns = seen.counts, len(seen.columns)
+    if form.is_unknown or not counts.items:
+        return _ask_columns(columns if form.is_unknown else 0)
+    people = "one person" if counts.voters == 1 else f"{counts.voters:,} people"
+    judges = "one judge" if counts.judges == 1 else f"{counts.judges:,} judges"
+    parts = [number_of(counts.items, seen.shape)]
+    parts += [f"{number_of(counts.votes, 'vote')} of {people}"] if counts.votes else []
+    parts += [f"{number_of(counts.verdicts, 'verdict')} of {judges}"] if counts.verdicts else []
+    start = "" if counts.is_all else f"In the first {LOOKED_AT} rows: "
+    missing = ["", " One name is missing.", " Two names are missing."][form.questions]
+    return f"{start}{', '.join(parts)}.{missing}"
 
 
 def _take(job: Import, form: ImportForm) -> None:
@@ -144,7 +175,10 @@ def _take(job: Import, form: ImportForm) -> None:
 
 
 def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
-    state, seen = job.state, f"{job.rows_read}-{job.written}"
+    state, line = job.state, _place_in_line(request, job)
+    seen = f"{job.rows_read}-{job.written}"
+    if line:
+        seen += f"-{sha256(line.encode()).hexdigest()[:8]}"
     if request.htmx:
         if request.GET.get("state") != state:
             return HttpResponseClientRefresh()
@@ -153,12 +187,31 @@ def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
     context = _result(job) | {
         "job": job,
         "seen": seen,
+        "line": line,
         "is_live": state in Import.UNFINISHED,
         "can_stop": state in (Import.State.WAITING, Import.State.READING),
         "share": f"{100 * job.written / job.to_write:.0f}" if job.to_write else "",
     }
     template = "judge_eval/_import.html" if request.htmx else "judge_eval/import.html"
     return render(request, template, context)
+
+
+def _place_in_line(request: HtmxRequest, job: Import) -> str:
+    """Say for what a waiting import waits; the files of others are not named."""
+    if job.state != Import.State.WAITING:
+        return ""
+    ahead = list(import_jobs.unfinished().filter(requested_at__lt=job.requested_at))
+    if not ahead:
+        return "Next in line: a worker takes it up at once."
+    first = min(ahead, key=lambda other: other.state == Import.State.WAITING)
+    is_visible = imports_of(user_of(request)).filter(pk=first.pk).exists()
+    name = first.form["files"][0] if is_visible else "another import"
+    if first.state == Import.State.WRITING and first.to_write:
+        name += f" ({100 * first.written // first.to_write} % done)"
+    elif first.state == Import.State.READING:
+        name += f" ({number_of(first.rows_read, 'row')} read)"
+    others = f" and {in_words(len(ahead) - 1)} more" if len(ahead) > 1 else ""
+    return f"{ordinal(len(ahead) + 1).capitalize()} in line, behind {name}{others}."
 
 
 def _result(job: Import) -> Context:

@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple, cast
 
@@ -89,6 +89,8 @@ RARER_WORDS: Final = {
 }
 IN_SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 NOTHING: Final = "-"
+# What a button does that leaves a mapping.
+COLUMNS: Final = "columns"
 GRADED: Final = "graded"
 ASKED: Final = (
     ("comparison", "compare two outputs"),
@@ -130,6 +132,41 @@ def _name(label: str, help_text: str) -> forms.CharField:
     return forms.CharField(
         label=label, help_text=help_text, max_length=fields.MAX_NAME, required=False
     )
+
+
+class MappedField(NamedTuple):
+    """What a written mapping reads: where it stands, what it is, and some of its values."""
+
+    source: str
+    meaning: str
+    sample: str
+
+
+def flat_fields(config: Values) -> Iterator[tuple[str, object]]:
+    """Yield the fields of a mapping with where they are read, those of groups by their names."""
+    for field, spec in config.items():
+        if field in GROUPS and isinstance(spec, dict):
+            yield from ((f"{field}: {name}", inner) for name, inner in spec.items())
+        else:
+            yield field, spec
+
+
+def words_of_source(spec: object) -> str:
+    """Return where a mapping finds a field, as one text.
+
+    Examples
+    --------
+    >>> words_of_source("input.query"), words_of_source({"value": "ann"})
+    ('input.query', 'always ann')
+    >>> words_of_source({"scores": ["a", "b"]})
+    'a, b'
+    """
+    if not isinstance(spec, dict):
+        return str(spec)
+    if "value" in spec:
+        return f"always {spec['value']}"
+    found = spec.get("scores") or spec.get("one_hot") or [spec.get("column", "")]
+    return ", ".join(map(str, found.values() if isinstance(found, dict) else found))
 
 
 class ImportForm(ProjectForm):
@@ -219,7 +256,11 @@ class ImportForm(ProjectForm):
     def __init__(self, job: Import, posted: Mapping[str, Any] | None, *, user: User) -> None:
         super().__init__(posted, user=user)
         self.user = user
-        self.job, self.posted = job, posted or {}
+        self.job, self.posted = job, dict((posted or {}).items())
+        if self.posted.get("do") == COLUMNS:
+            # Whoever leaves a mapping chooses columns from here on.
+            self.posted = {name: it for name, it in self.posted.items() if name != "written"}
+            self.data = self.posted
         self.preview = Preview.model_validate(job.form["found"])
         self.is_import = self.posted.get("do") == "import"
         self._leave_out_fields()
@@ -234,15 +275,90 @@ class ImportForm(ProjectForm):
         self.shape_name = read_as if read_as in SHAPES else ""
         if "read_as" in self.fields:
             self.initial["read_as"] = self.shape_name
+        is_proposed = "known" in job.form or mapping.EACH in (job.form["mapping"] or {})
+        if is_proposed and "choices" not in job.form and not self.posted:
+            self.initial["written"] = json.dumps(job.form["mapping"], indent=1)
+        self.in_use = self._mapping_in_use()
         shape = SHAPES.get(self.shape_name)
         self.usual = mapping.guessed_roles(self.preview.facts, shape) if shape else {}
         self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
         self.names, self.questions = dict[str, str](), 0
-        self._ask_names()
-        is_proposed = "known" in job.form or mapping.EACH in (job.form["mapping"] or {})
-        if is_proposed and "choices" not in job.form:
-            self.initial["written"] = json.dumps(job.form["mapping"], indent=1)
-        self.initial.setdefault("name", job.form["files"][0].rsplit(".", 1)[0][:200])
+        if not self.in_use:
+            self._ask_names()
+        stem = PurePath(job.form["files"][0]).stem[:200]
+        self.initial.setdefault("name", stem)
+        if "new_project" in self.fields and not self.initial["project"]:
+            self.initial["new_project"] = stem
+
+    def _mapping_in_use(self) -> list[MappedField]:
+        """Return what a written mapping reads, if there is one; columns are not chosen then."""
+        written = self.posted.get("written") or self.initial.get("written")
+        try:
+            config = import_report.json_text("written", written) if written else {}
+            parsed = mapping.parse(config)
+        except ConfigInvalid:
+            return []
+        if not config:
+            return []
+        self.shape_name = parsed.shape.name
+        self.initial["read_as"] = self.shape_name
+        words = MEANINGS[self.shape_name] | RARER_WORDS | {mapping.EACH: "where the rows are"}
+        each = cast(Values, config).get(mapping.EACH, "")
+        return [
+            MappedField(
+                source=words_of_source(spec),
+                meaning=words.get(field, field.replace("_", " ")),
+                sample=self._sample(words_of_source(spec), str(each)),
+            )
+            for field, spec in flat_fields(cast(Values, config))
+        ]
+
+    def _sample(self, path: str, each: str) -> str:
+        examples = self.preview.examples
+        inner = f"{each.removesuffix('[]')}[0].{path}"
+        return " · ".join(examples.get(path) or examples.get(inner, ()))
+
+    @property
+    def has_roles(self) -> bool:
+        return bool(self.in_use) or any(it.role.chosen for it in self.columns)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Say whether there are columns and nothing tells what any of them is."""
+        return bool(self.columns) and not self.has_roles and not self.preview.formats
+
+    @property
+    def summary(self) -> str:
+        """Return in one line what is made of the files where nothing else is chosen."""
+        parts = [f"Name “{self['name'].value()}”"] if "name" in self.fields else []
+        project = self["project"].value() if "project" in self.fields else ""
+        if project:
+            found = cast(ProjectField, self.fields["project"]).queryset.filter(pk=project).first()
+            parts += [f"project “{found}”"] if found else []
+        elif "new_project" in self.fields:
+            parts.append(f"new project “{self['new_project'].value() or ''}”")
+        if "votes_per_pair" in self.fields:
+            wanted = self["votes_per_pair"].value() or 1
+            parts.append(f"{wanted} vote{'' if str(wanted) == '1' else 's'} per {self.noun}")
+            parts.append("its own question" if self["rubric"].value() else "the usual question")
+        return ", ".join(parts) or "More settings"
+
+    @property
+    def needs_settings(self) -> bool:
+        """Say whether something behind the fold must be looked at."""
+        has_project = "project" not in self.fields or bool(
+            self["project"].value() or ("new_project" in self.fields)
+        )
+        return not has_project or (self.is_bound and bool(self.errors))
+
+    @property
+    def noun(self) -> str:
+        return self.shape_name or self.preview.shape
+
+    @property
+    def missing(self) -> int:
+        """Return how many answers nobody gave and nothing proposes."""
+        return sum(not value.chosen for column in self.columns for value in column.values)
 
     def _offer_readings(self) -> None:
         """Offer what may stand between columns and what letters may be, where a text is read."""
@@ -293,20 +409,27 @@ class ImportForm(ProjectForm):
         not the same, so that name has the file's in it.
         """
         columns = {it.role.chosen: it for it in self.columns if it.role.chosen}
+        counts = Preview.model_validate(self.job.form["preview"]).counts
         stem = PurePath(self.job.form["files"][0]).stem
         if (vote := columns.get("vote")) and "voter" not in columns:
-            self._ask(vote, "voter", "Who is the person?", f"Person 1 ({stem})")
+            question = f"Who gave these {_counted(counts.votes, counts.is_all)}votes?"
+            self._ask(vote, "voter", question, f"Person 1 ({stem})")
         says = [columns[it] for it in VERDICTS if it in columns]
         if says and "judge" not in columns:
             own = says[0].role.of
-            self._ask(says[0], "judge", "Which judge?", "judge" if own in VERDICTS else own)
+            question = f"Which judge gave these {_counted(counts.verdicts, counts.is_all)}verdicts?"
+            self._ask(says[0], "judge", question, "judge" if own in VERDICTS else own)
 
     def _ask(self, column: ColumnChoice, field: str, question: str, name: str) -> None:
-        name = name[: fields.MAX_NAME]
         self.fields[field].label = question
-        self.initial[field] = self.names[field] = self.posted.get(field) or name
-        column.asks.append(self[field])
+        self.fields[field].help_text = ""
         self.questions += not self.posted.get(field)
+        self.names[field] = self.posted.get(field) or name[: fields.MAX_NAME]
+        self.initial[field] = self.names[field]
+        if self.is_bound:
+            self.data = {**self.posted, field: self.names[field]}
+            self.posted = self.data
+        column.asks.append(self[field])
 
     # --- columns ----------------------------------------------------------------------------------
 
@@ -387,6 +510,10 @@ class ImportForm(ProjectForm):
 
     def clean(self) -> None:
         if self.is_import and "name" in self.fields:
+            named = self.cleaned_data.get("new_project")
+            if self.cleaned_data.get("project") and named == self.initial.get("new_project"):
+                # It was proposed, and another project was chosen.
+                self.cleaned_data["new_project"] = ""
             super().clean()
             if not self.errors and not self.cleaned_data["name"].strip():
                 self.add_error("name", "Name the run.")
@@ -434,6 +561,10 @@ class ImportForm(ProjectForm):
             del self.form["choices"]["new_project"]
             self.form["choices"]["project"] = str(project.pk)
         return project
+
+
+def _counted(number: int, is_all: bool) -> str:
+    return f"{number:,} " if is_all and number > 1 else ""
 
 
 def _proposed(value: str, values: Collection[str]) -> str:
