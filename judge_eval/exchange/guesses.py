@@ -41,9 +41,13 @@ _WORDS: Final = {
     "judge": "judge_model judge_name grader richter richterin juez juge giudice juiz rechter sędzia"
     " судья 裁判 심판 hakem",
     "feedback": "reason reasoning rationale explanation begründung grund razón raison motivo",
+    "item": "span span_id example_id sample_id record_id utterance_id item_id",
     "voted_at": "timestamp created_at annotated_at zeitpunkt",
 }
 _NUMBERS: Final = "nr no id nummer number num número numéro index idx key no_ #"
+# What holds the verdicts of several judges by their names, and what such a verdict is called.
+_OF_JUDGES: Final = ("scores", "evaluators", "metrics", "evaluations")
+_SAYS: Final = ("label", "value", "score", "verdict", "rating", "grade")
 # Words for a side that tell it alone; a number may be anything.
 _SIDE_WORDS: Final = ("left", "right")
 
@@ -158,6 +162,52 @@ def add_by_values(
         ]
         roles |= dict.fromkeys(unique[:1], name)
     return roles
+
+
+def add_by_place(roles: Mapping[str, str], judges: str) -> dict[str, str]:
+    """Return the roles of paths into single items, where their places say what their names do not.
+
+    `judges` is the role of a verdict whose judge its place names. What a person is beside says a
+    vote, unless a judge is there too.
+
+    Examples
+    --------
+    >>> add_by_place({"scores.Tone": "", 'scores."Human review"': "", "score": "score"}, "judges")
+    {'scores.Tone': 'judges', 'scores."Human review"': 'vote', 'score': 'score'}
+    >>> add_by_place({"user_id": "voter", "score": "score"}, "judges")
+    {'user_id': 'voter', 'score': 'vote'}
+    """
+    roles = dict(roles)
+    for path in [path for path, role in roles.items() if not role]:
+        first, _, rest = path.partition(".")
+        if rest and "[" not in path and first in _OF_JUDGES:
+            is_human = "human" in bare_name(rest)
+            if not is_human:
+                roles[path] = judges
+            elif "vote" not in roles.values():
+                roles[path] = "vote"
+    said = {*roles.values()}
+    if "voter" in said and not said & {"vote", "verdict", "judge"}:
+        named = (
+            it for it, role in roles.items() if role in ("", "score") and bare_name(it) in _SAYS
+        )
+        roles |= dict.fromkeys([*named][:1], "vote")
+    return roles
+
+
+def judge_at(path: str) -> str:
+    """Return what a judge is called whose verdict stands at a path.
+
+    Examples
+    --------
+    >>> judge_at("evaluators.helpfulness.label"), judge_at('scores."Human review"'), judge_at("gpt")
+    ('helpfulness', 'Human review', 'gpt')
+    """
+    first, _, rest = path.partition(".")
+    if first not in _OF_JUDGES or not rest:
+        return path
+    name, _, last = rest.rpartition(".")
+    return (name if name and last in _SAYS else rest).strip('"')
 
 
 def _add_texts(roles: dict[str, str], facts: Mapping[str, ColumnFacts]) -> None:

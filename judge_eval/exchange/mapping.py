@@ -16,7 +16,13 @@ from judge_eval.baselines import BASELINES, LONGER_HIGHER, RANDOM, always
 from judge_eval.exchange import fields
 from judge_eval.exchange.expressions import Expression, paths_of
 from judge_eval.exchange.fields import Converter
-from judge_eval.exchange.guesses import ColumnFacts, add_by_values, field_called
+from judge_eval.exchange.guesses import (
+    ColumnFacts,
+    add_by_place,
+    add_by_values,
+    field_called,
+    judge_at,
+)
 from judge_eval.exchange.row_models import (
     ITEMS,
     JUDGES,
@@ -423,6 +429,7 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
 _ANSWERS: Final = ("vote", "label", "value", "rating", "score")
 # What holds prompts, votes and verdicts in other tools' records.
 _TELLING: Final = ("input", "inputs", "scores", "feedback", "assessments", "annotations")
+_PLAIN_PATH: Final = re.compile(r"""(\w+|"[^"]*")(\.(\w+|"[^"]*")|\[-?\d*\])*""")
 _LAST_MESSAGE: Final = re.compile(r"\[-1\]\.(content|value)$")
 
 
@@ -464,9 +471,11 @@ def _field_at(path: str) -> str:
 
 
 def guessed_roles(facts: Mapping[str, ColumnFacts], shape: Shape) -> dict[str, str]:
-    """Return what columns are taken for by their names and, of pairs, by their values."""
+    """Return what columns are taken for by their names, their values and their places."""
     roles = usual_roles(facts, shape)
-    return add_by_values(roles, facts, shape.name) if shape is PAIRS else roles
+    if shape is PAIRS:
+        return add_by_values(roles, facts, shape.name)
+    return add_by_place(roles, JUDGES)
 
 
 def proposal(record: Values, shape: Shape) -> Values:
@@ -484,14 +493,23 @@ def proposal(record: Values, shape: Shape) -> Values:
         config: Values = {role: path for path, role in roles.items() if role in each.fields}
         if not {*each.outputs} <= config.keys():
             continue
-        for path, value in found:
-            # People who each say something.
-            inner = value[0] if isinstance(value, list) and value else None
-            said = {field_called(it): it for it in inner} if isinstance(inner, dict) else {}
-            answer = next((it for it in _ANSWERS if it in (inner or ())), said.get("vote"))
-            if "voter" in said and answer:
-                return config | {EACH: f"{path}[]", "voter": said["voter"], "vote": answer}
-        return config
+        people = _people_in(found)
+        if people and each is ITEMS:
+            at_places = add_by_place(roles, JUDGES)
+            judges = {judge_at(it): it for it, role in at_places.items() if role == JUDGES}
+            people |= {JUDGES: judges} if judges else {}
+        return config | people
+    return {}
+
+
+def _people_in(found: Sequence[tuple[str, object]]) -> Values:
+    """Return what reads people who each say something, out of a list of a record."""
+    for path, value in found:
+        inner = value[0] if isinstance(value, list) and value else None
+        said = {field_called(it): it for it in inner} if isinstance(inner, dict) else {}
+        answer = next((it for it in _ANSWERS if it in (inner or ())), said.get("vote"))
+        if "voter" in said and answer:
+            return {EACH: f"{path}[]", "voter": said["voter"], "vote": answer}
     return {}
 
 
@@ -504,8 +522,18 @@ def fits(config: Values, columns: Collection[str]) -> bool:
     if isinstance(config.get(EACH), str):
         # What a part of a record is called is not known here.
         used = [each for each in used if each.is_path] + [Expression(config[EACH])]
+    return bool(used) and all(_occurs(each, columns) for each in used)
+
+
+def _occurs(source: Expression, columns: Collection[str]) -> bool:
+    """Say whether a path is one of a file's, or leads into one; of an expression, all it reads."""
+    if source.text in columns:
+        return True
+    if _PLAIN_PATH.fullmatch(source.text):
+        path = source.text.removesuffix("[]")
+        return any(it == path or it.startswith((f"{path}.", f"{path}[")) for it in columns)
     tops = {re.split(r"[.\[]", column)[0] for column in columns}
-    return bool(used) and all(each.text in columns or each.roots & tops for each in used)
+    return source.is_path and bool(source.roots & tops)
 
 
 def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:
@@ -518,7 +546,7 @@ def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str
     for column, role in roles.items():
         spec = {"column": column, **({"values": meanings[column]} if column in meanings else {})}
         if role in _PREFIXES:
-            name = column.removeprefix(_PREFIXES[role])
+            name = judge_at(column.removeprefix(_PREFIXES[role]))
             config.setdefault(role, {})[name] = spec
         elif role in config:
             errors.append(ConfigError(f"mapping.{role}", f"chosen again for {column!r}"))

@@ -266,8 +266,9 @@ def _reading_of(source: Source, records: list[Values]) -> Reading:
     if is_text and source.encoding != "utf-8":
         words = (word for record in records for pair in record.items() for word in pair)
         texts = (it for it in words if isinstance(it, str) and not it.isascii())
-        reading.proof = _example(next(texts, ""))
-        letters = dict.fromkeys(it for it in reading.proof if not it.isascii())
+        examples = [_example(it) for it in islice(texts, LOOKED_AT)]
+        reading.proof = next(iter(examples), "")
+        letters = dict.fromkeys(it for it in "".join(examples) if not it.isascii())
         reading.letters = " ".join(islice(letters, EXAMPLES))
     return reading
 
