@@ -60,6 +60,8 @@ class ColumnFacts(BaseModel):
     length: float = 0
     # Each is one of the choices between two outputs.
     is_choice: bool = False
+    # Each is a number from 0 to 1, and some lie between.
+    is_share: bool = False
 
 
 @lru_cache(maxsize=1000)
@@ -117,12 +119,19 @@ def facts_of(values: Collection[object]) -> ColumnFacts:
         distinct=len(words),
         length=sum(map(len, texts)) / max(len(texts), 1),
         is_choice=bool(words) and all(map(_is_choice, words)),
+        is_share=all(map(_is_share, words)) and not words <= {"0", "1", "0.0", "1.0"},
     )
 
 
 def _is_choice(word: str) -> bool:
     with suppress(fields.Unfit):
         return word.strip().lower() in _SIDE_WORDS or fields.choice(word) is not None
+    return False
+
+
+def _is_share(word: str) -> bool:
+    with suppress(fields.Unfit):
+        return fields.share(word) is not None
     return False
 
 
@@ -203,11 +212,10 @@ def judge_at(path: str) -> str:
     >>> judge_at("evaluators.helpfulness.label"), judge_at('scores."Human review"'), judge_at("gpt")
     ('helpfulness', 'Human review', 'gpt')
     """
-    first, _, rest = path.partition(".")
-    if first not in _OF_JUDGES or not rest:
-        return path
-    name, _, last = rest.rpartition(".")
-    return (name if name and last in _SAYS else rest).strip('"')
+    first, *steps = re.findall(r'"[^"]*"|[^.]+', path) or [path]
+    while len(steps) > 1 and (steps[-1] in _SAYS or steps[-1].endswith("output")):
+        steps.pop()
+    return steps[-1].strip('"') if steps else first
 
 
 def _add_texts(roles: dict[str, str], facts: Mapping[str, ColumnFacts]) -> None:

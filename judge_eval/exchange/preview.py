@@ -384,9 +384,16 @@ def _add(item: PreviewItem, row: Row) -> None:
         picks = f"{row.pick_ab} with A first, {row.pick_ba} with B first"
         verdict = picks if row.pick_ab else row.verdict or ""
         verdict = f"no verdict: {_cut(row.error)}" if row.error else verdict
-        item.verdicts.append((row.judge, _cut(", ".join(filter(None, [verdict, *labels])))))
+        _note(item.verdicts, row.judge, [verdict, *labels])
     if row.voter and len(item.votes) < MOST_STATEMENTS:
-        item.votes.append((row.voter, _cut(", ".join(filter(None, [row.vote, *labels])))))
+        _note(item.votes, row.voter, [row.vote, *labels])
+
+
+def _note(statements: list[tuple[str, str]], who: str, words: list[str | None]) -> None:
+    statement = (who, _cut(", ".join(filter(None, words))))
+    # Several rows of a record may each repeat what is said of the whole.
+    if statement not in statements:
+        statements.append(statement)
 
 
 def _word(label: fields.Label) -> str:

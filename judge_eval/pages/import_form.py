@@ -20,6 +20,7 @@ from judge_eval.exchange import (
     mapping,
 )
 from judge_eval.exchange.formats import READERS
+from judge_eval.exchange.guesses import judge_at
 from judge_eval.exchange.preview import Preview
 from judge_eval.exchange.row_models import (
     ITEMS,
@@ -282,6 +283,8 @@ class ImportForm(ProjectForm):
         shape = SHAPES.get(self.shape_name)
         self.usual = mapping.guessed_roles(self.preview.facts, shape) if shape else {}
         self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
+        if any(self._is_graded(column) for column in self.columns):
+            self.initial["vote_kind"] = GRADED
         self.names, self.questions = dict[str, str](), 0
         if not self.in_use:
             self._ask_names()
@@ -418,7 +421,7 @@ class ImportForm(ProjectForm):
         if says and "judge" not in columns:
             own = says[0].role.of
             question = f"Which judge gave these {_counted(counts.verdicts, counts.is_all)}verdicts?"
-            self._ask(says[0], "judge", question, "judge" if own in VERDICTS else own)
+            self._ask(says[0], "judge", question, "judge" if own in VERDICTS else judge_at(own))
 
     def _ask(self, column: ColumnChoice, field: str, question: str, name: str) -> None:
         self.fields[field].label = question
@@ -448,6 +451,12 @@ class ImportForm(ProjectForm):
             self._values(number, column, role),
             [],
         )
+
+    def _is_graded(self, column: ColumnChoice) -> bool:
+        """Say whether a judge gives single items numbers between 0 and 1."""
+        is_judge = column.role.chosen in ("verdict", JUDGES)
+        facts = self.preview.facts[column.role.of]
+        return self.shape_name == "item" and is_judge and facts.is_share
 
     def _meanings(self, shape: Shape) -> list[tuple[str, str]]:
         """Return what a column may be, the rarer behind the usual ones."""
