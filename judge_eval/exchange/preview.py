@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -321,18 +322,33 @@ class _Rows:
         self.is_all = True
         self._drafts: dict[str, PairDraft] = {}
         self._answers: dict[tuple[str, str, str], Columns] = {}
+        # Empty cells by judge, and pairs by their texts, with what stands first there.
+        self._blank: dict[str, set[str]] = {}
+        self._pairs: dict[tuple[str, ...], tuple[str, str]] = {}
 
     def take(self, item: Item) -> None:
-        if isinstance(item, Row):
-            if not item.is_blank:
-                self._take_row(item)
+        if isinstance(item, Row) and item.is_blank:
+            self._blank.setdefault(item.judge or "", set()).add(item.item)
+        elif isinstance(item, Row):
+            self._take_row(self._as_known(item))
         elif not isinstance(item, JudgeOrder):
             self.report.add(item)
+
+    def _as_known(self, row: Row) -> Row:
+        """Return a row as the pair is known that has its prompt and outputs, perhaps exchanged."""
+        if not (row.shape == "pair" and row.prompt and row.output_a and row.output_b):
+            return row
+        sides = [f"{row.generator_a}\0{row.output_a}", f"{row.generator_b}\0{row.output_b}"]
+        known = self._pairs.setdefault((row.prompt, *sorted(sides)), (row.item, sides[0]))
+        name, first = known
+        if name == row.item or first == sides[0]:
+            return row
+        return replace(row.turned(), item=name)
 
     def _take_row(self, row: Row) -> None:
         self.text += text_of(row)
         try:
-            self._check(row)
+            row = self._check(row)
         except Misfit as error:
             self.report.fail(RowError(row.file, row.line, error.field, error.why))
         if row.item not in self.items:
@@ -351,12 +367,20 @@ class _Rows:
             items=len(self._drafts),
             votes=len(said["vote"]),
             voters=len({*said["vote"]}),
-            verdicts=len(said["verdict"]),
+            verdicts=len(said["verdict"]) + self._unanswered(said["verdict"]),
             judges=len({*said["verdict"]}),
             is_all=self.is_all,
         )
 
-    def _check(self, row: Row) -> None:
+    def _unanswered(self, judges: list[str]) -> int:
+        """Return how many empty cells count as failed verdicts, as an import counts them."""
+        blanks = {
+            judge: sum(("verdict", judge, item) not in self._answers for item in items)
+            for judge, items in self._blank.items()
+        }
+        return sum(blank for judge, blank in blanks.items() if judges.count(judge) > blank)
+
+    def _check(self, row: Row) -> Row:
         new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)
         if self._drafts and row.shape != self._preview.shape:
             raise Misfit(None, of_another_shape(row))
@@ -368,6 +392,7 @@ class _Rows:
         for table, name, given in answers:
             before = self._answers.setdefault((table, name, row.item), given)
             check_consistent(table, row, given, before)
+        return row
 
 
 def _add(item: PreviewItem, row: Row) -> None:

@@ -152,6 +152,13 @@ def flat_fields(config: Values) -> Iterator[tuple[str, object]]:
             yield field, spec
 
 
+def _words_of_group(field: str) -> str:
+    """Return what a field of a group is in words, or a field that has none."""
+    group, _, name = field.partition(": ")
+    words = {JUDGES: "what the judge {} said", VOTERS: "what {} said"}
+    return words.get(group, "{}" if name else group.replace("_", " ")).format(name)
+
+
 def words_of_source(spec: object) -> str:
     """Return where a mapping finds a field, as one text.
 
@@ -310,7 +317,7 @@ class ImportForm(ProjectForm):
         return [
             MappedField(
                 source=words_of_source(spec),
-                meaning=words.get(field, field.replace("_", " ")),
+                meaning=words.get(field) or _words_of_group(field),
                 sample=self._sample(words_of_source(spec), str(each)),
             )
             for field, spec in flat_fields(cast(Values, config))
