@@ -387,14 +387,35 @@ def claim(only: UUID | None = None, lease: UUID | None = None) -> Import | None:
         jobs = [job for job in jobs if only in (None, job.pk)]
         if not jobs or _is_at_work():
             return None
-        of_projects = Import.objects.exclude(done_at=None).order_by().values_list("project")
-        last = dict(of_projects.annotate(Max("done_at")))
+        last = _last_ends()
         # `min` takes the first of several: within a project, what was asked for first.
         job = min(jobs, key=lambda job: last.get(job.project_id) or _LONG_AGO)
         job.lease, job.leased_until = lease or uuid4(), timezone.now() + LEASE
         job.attempts += 1
         job.save(update_fields=["lease", "leased_until", "attempts"])
         return job
+
+
+def _last_ends() -> dict[UUID | None, datetime]:
+    """Return when the last import of each project ended."""
+    of_projects = Import.objects.exclude(done_at=None).order_by().values_list("project")
+    return dict(of_projects.annotate(Max("done_at")))
+
+
+def in_order_of_turns() -> list[Import]:
+    """Return what is not done in the order in which it comes to its turn, by what is known now."""
+    jobs, last = list(unfinished()), _last_ends()
+    order = [job for job in jobs if job.state != Import.State.WAITING]
+    waiting = [job for job in jobs if job.state == Import.State.WAITING]
+    ends = timezone.now()
+    last |= dict.fromkeys((job.project_id for job in order), ends)
+    while waiting:
+        job = min(waiting, key=lambda job: last.get(job.project_id) or _LONG_AGO)
+        waiting.remove(job)
+        order.append(job)
+        ends += timedelta(seconds=1)
+        last[job.project_id] = ends
+    return order
 
 
 def run(job: Import) -> Import:

@@ -200,10 +200,11 @@ def _place_in_line(request: HtmxRequest, job: Import) -> str:
     """Say for what a waiting import waits; the files of others are not named."""
     if job.state != Import.State.WAITING:
         return ""
-    ahead = list(import_jobs.unfinished().filter(requested_at__lt=job.requested_at))
+    line = import_jobs.in_order_of_turns()
+    ahead = line[: line.index(job)] if job in line else []
     if not ahead:
         return "Next in line: a worker takes it up at once."
-    first = min(ahead, key=lambda other: other.state == Import.State.WAITING)
+    first = ahead[0]
     is_visible = imports_of(user_of(request)).filter(pk=first.pk).exists()
     name = first.form["files"][0] if is_visible else "another import"
     if first.state == Import.State.WRITING and first.to_write:

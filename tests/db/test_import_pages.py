@@ -19,7 +19,15 @@ from judge_eval.exchange.preview import TOO_MUCH
 from judge_eval.models import Import, Run, Verdict
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.pages import HTMX, text_of
-from tests.makers import key_client, make_key, make_project, make_run, pairs_of, user_client
+from tests.makers import (
+    key_client,
+    make_key,
+    make_project,
+    make_run,
+    member_client,
+    pairs_of,
+    user_client,
+)
 from voting.models import Entry, Exposure, Inference, Project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("forked_previews")]
@@ -359,6 +367,23 @@ def test_the_page_follows_an_import_and_asks_for_nothing_when_nothing_is_new():
     writing = client.get(address)
     assert "Writing 1 of 4 rows" in text_of(writing)
     assert "stop" not in writing.content.decode()
+
+
+def test_who_waits_sees_for_what_and_no_name_of_others():
+    owner, mine, theirs = user_client(), make_project("Mine"), make_project("Theirs")
+    other = member_client(theirs, "evaluator")
+    first = brought(owner, lines_of(pair(1), name="big.jsonl"))
+    owner.post(first, fields_of(owner, first, do="import", project=str(mine.pk), new_project=""))
+    assert "Next in line" in text_of(owner.get(first))
+    Import.objects.update(state="writing", written=63, to_write=100)
+    for client, project, said in (
+        (owner, mine, "Second in line, behind big.jsonl (63 % done)."),
+        (other, theirs, "Second in line, behind another import (63 % done)."),
+    ):
+        address = brought(client, lines_of(pair(1), name="small.jsonl"))
+        client.post(address, fields_of(client, address, do="import", project=str(project.pk)))
+        assert said in text_of(client.get(address))
+        Import.objects.filter(pk=address.split("/")[2]).delete()
 
 
 # --- hostile files ------------------------------------------------------------------------------
