@@ -215,7 +215,8 @@ def judge_at(path: str) -> str:
     first, *steps = re.findall(r'"[^"]*"|[^.]+', path) or [path]
     while len(steps) > 1 and (steps[-1] in _SAYS or steps[-1].endswith("output")):
         steps.pop()
-    return steps[-1].strip('"') if steps else first
+    name: str = steps[-1] if steps else first
+    return name.strip('"')
 
 
 def _add_texts(roles: dict[str, str], facts: Mapping[str, ColumnFacts]) -> None:

@@ -34,6 +34,7 @@ from judge_eval.exchange.row_models import (
 from judge_eval.exchange.row_models import LABELS as LABELS_BY_TASK
 from judge_eval.models import Import
 from judge_eval.pages.run_form import ProjectForm
+from voting.access import projects_where
 from voting.choices import LABELS
 from voting.forms import ProjectField
 from voting.members import start_project
@@ -326,7 +327,7 @@ class ImportForm(ProjectForm):
     def _sample(self, path: str, each: str) -> str:
         examples = self.preview.examples
         inner = f"{each.removesuffix('[]')}[0].{path}"
-        return " · ".join(examples.get(path) or examples.get(inner, ()))
+        return " · ".join(examples.get(path, []) or examples.get(inner, []))
 
     @property
     def has_roles(self) -> bool:
@@ -343,8 +344,8 @@ class ImportForm(ProjectForm):
         parts = [f"Name “{self['name'].value()}”"] if "name" in self.fields else []
         project = self["project"].value() if "project" in self.fields else ""
         if project:
-            found = cast(ProjectField, self.fields["project"]).queryset.filter(pk=project).first()
-            parts += [f"project “{found}”"] if found else []
+            found = projects_where(self.user, "run").filter(pk=project).first()
+            parts += [f"project “{found.name}”"] if found else []
         elif "new_project" in self.fields:
             parts.append(f"new project “{self['new_project'].value() or ''}”")
         if "votes_per_pair" in self.fields:
