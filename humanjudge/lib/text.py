@@ -73,6 +73,30 @@ def number_of(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def in_words(number: int) -> str:
+    """Return a small number as a word, a larger one in digits.
+
+    Examples
+    --------
+    >>> in_words(6), in_words(12)
+    ('six', '12')
+    """
+    words = "no one two three four five six seven eight nine ten".split()
+    return words[number] if number < len(words) else f"{number:,}"
+
+
+def ordinal(number: int) -> str:
+    """Return "first", "second" …, and "number 11" where no short word is left.
+
+    Examples
+    --------
+    >>> ordinal(2), ordinal(11)
+    ('second', 'number 11')
+    """
+    words = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+    return words[number - 1] if number <= len(words) else f"number {number:,}"
+
+
 def odds(evidence: float) -> str:
     """Write evidence as odds, rounded down, so that it never looks like enough before it is.
 

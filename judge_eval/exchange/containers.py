@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from datetime import date, datetime, time
 from functools import partial, reduce
 from gzip import BadGzipFile, GzipFile
+from itertools import chain
 from lzma import LZMAError
 from pathlib import PurePath
 from tempfile import TemporaryFile
@@ -49,6 +50,30 @@ _BLOCK: Final = 1 << 20
 # What Excel writes in the West: single letters among plain ones, never whole words of others.
 WESTERN: Final = "cp1252"
 _FOREIGN: Final = re.compile(rb"[\x80-\xff]{4}")
+# What people call the encodings that files have most often.
+ENCODINGS: Final = {
+    "utf-8": "Unicode (UTF-8)",
+    "utf-16": "Unicode (UTF-16)",
+    "utf-32": "Unicode (UTF-32)",
+    WESTERN: "Western European (Windows)",
+    "cp1250": "Central European (Windows)",
+    "cp1251": "Cyrillic (Windows)",
+    "cp1253": "Greek (Windows)",
+    "cp1254": "Turkish (Windows)",
+    "cp1255": "Hebrew (Windows)",
+    "cp1256": "Arabic (Windows)",
+    "cp1257": "Baltic (Windows)",
+    "cp932": "Japanese (Shift JIS)",
+    "gb18030": "Chinese (GB 18030)",
+    "big5": "Chinese (Big5)",
+    "cp949": "Korean (Windows)",
+    "koi8_r": "Cyrillic (KOI8-R)",
+    "mac_roman": "Western European (Mac)",
+    "cp850": "Western European (DOS)",
+}
+SEPARATORS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+# Stands before a table whose separator somebody chose, with a line of its own.
+CHOSEN_SEPARATOR: Final = "\x1fseparator="
 DAMAGED: Final = (*UNREADABLE, BadGzipFile, LZMAError, ValueError)
 # The longer ones first: one begins as the other does.
 _MARKS: Final = (
@@ -64,11 +89,16 @@ class UnknownFormat(Broken):
 
 
 class Source(NamedTuple):
-    """A file, and what a person should know of how it is read."""
+    """A file, and what a person should know of how it is read.
+
+    `likely` is the encoding that it may have, where that is not clear and it was left as it is.
+    """
 
     name: str
     stream: BinaryIO
     note: str = ""
+    encoding: str = "utf-8"
+    likely: str = ""
 
 
 class Opened(NamedTuple):
@@ -132,15 +162,19 @@ def unpacked(
     given: str | None = None,
     encoding: str | None = None,
     most: int = MOST_UNPACKED,
+    separator: str | None = None,
 ) -> Opened:
     """Open files: unpacked, and text as UTF-8.
+
+    `separator`, one of `SEPARATORS`, stands between the columns of tables, whatever their headers
+    tell.
 
     What has to be copied for that is closed with `copies`. A member of a zip whose name tells no
     format is left where it is: it may be a picture. Raises Broken where a file cannot be opened or
     there are too many.
     """
     packed, opened = list[Source](), Opened([], {})
-    for name, stream, _ in files:
+    for name, stream, *_ in files:
         suffix = PurePath(name).suffix.lower()
         if suffix == ".gz":
             gz = _Unpacking(cast("IO[bytes]", GzipFile(fileobj=stream)), most)
@@ -153,9 +187,12 @@ def unpacked(
         raise Broken("no file holds rows: one is needed beside a zip of pictures")
     if len(packed) > MOST_FILES:
         raise Broken(f"{len(packed)} files with records; at most {MOST_FILES} are read at once")
-    for name, stream, _ in packed:
-        if format_of(name, given) in ("csv", "json", "jsonl"):
-            opened.tables.append(_as_utf8(name, stream, encoding, copies))
+    for name, stream, *_ in packed:
+        if (form := format_of(name, given)) in ("csv", "json", "jsonl"):
+            chosen = separator if form == "csv" else None
+            opened.tables.append(
+                _separated(_as_utf8(name, stream, encoding, copies), chosen, copies)
+            )
         else:
             # A library of its own reads it back and forth.
             is_packed = isinstance(stream, _Unpacking)
@@ -198,6 +235,14 @@ def _copy(blocks: Iterable[bytes], copies: ExitStack) -> BinaryIO:
     return cast(BinaryIO, copy)
 
 
+def _separated(source: Source, separator: str | None, copies: ExitStack) -> Source:
+    if separator is None:
+        return source
+    line = f"{CHOSEN_SEPARATOR}{SEPARATORS[separator]}\n"
+    blocks = chain([line.encode()], _blocks(source.stream))
+    return source._replace(stream=_copy(blocks, copies))
+
+
 # --- text -----------------------------------------------------------------------------------------
 
 
@@ -214,15 +259,16 @@ def _as_utf8(name: str, stream: BinaryIO, encoding: str | None, copies: ExitStac
     if chosen is None and (guesses := guessed_encodings(sample)):
         if len(guesses) > 1:
             near = ", ".join(guesses)
-            return Source(name, stream, f"not UTF-8; as `encoding` say which it is: {near} …")
+            note = f"not UTF-8; as `encoding` say which it is: {near} …"
+            return Source(name, stream, note, likely=guesses[0])
         [chosen] = guesses
-        named = "Windows-1252" if chosen == WESTERN else chosen
-        note = f"not UTF-8: read as {named}; if that is wrong, say its `encoding`"
+        named = ENCODINGS.get(chosen, chosen)
+        note = f"read as {named}; if that is wrong, say its `encoding`"
     if chosen is None or codecs.lookup(chosen).name == "utf-8":
         return Source(name, stream)
     texts = codecs.iterdecode(_blocks(stream), chosen, "replace")
     utf8 = (text.encode("utf-8", "replace") for text in texts)
-    return Source(name, _copy(utf8, copies), note)
+    return Source(name, _copy(utf8, copies), note, chosen)
 
 
 def guessed_encodings(sample: bytes) -> list[str]:

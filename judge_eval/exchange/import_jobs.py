@@ -33,6 +33,7 @@ from judge_eval.exchange import containers, mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
 from judge_eval.exchange.containers import Source, UnknownFormat, format_of
 from judge_eval.exchange.formats import read as read_file
+from judge_eval.exchange.guesses import ColumnFacts
 from judge_eval.exchange.import_pictures import Pictures
 from judge_eval.exchange.import_read import last_kind, read
 from judge_eval.exchange.import_report import (
@@ -143,22 +144,33 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     job.state, job.form = Import.State.DRAFT, form_of(sources, {}, None, None)
     submit(job, sources)
     seen = _preview(job, None)
+    if likely := next((it["likely"] for it in seen["readings"] if it["likely"]), ""):
+        # The page shows it with its letters, to be changed.
+        job.form["options"] = {"encoding": likely}
+        seen = _preview(job, None)
     # By its columns' names, and as it is read at last.
     job.form |= {"found": seen, "preview": seen}
-    if earlier := _earlier_import(job):
-        job.form |= {"mapping": earlier.form["mapping"], "known": earlier.form["files"][0]}
-    elif seen["proposed"] and seen["faults"]:
-        job.form["mapping"] = seen["proposed"]
-    elif not seen["formats"]:
-        shape = SHAPES[seen["shape"]]
-        roles, of_items = (mapping.usual_roles(seen["columns"], it) for it in (shape, ITEMS))
-        if "output" in of_items.values() and not {shape.name, *shape.outputs} & {*roles.values()}:
-            # In other words than ours.
-            seen["shape"] = ITEMS.name
+    _propose(job, seen)
     if job.form["mapping"]:
         job.form["preview"] = _preview(job, job.form["mapping"])
     job.save(update_fields=["form"])
     return job
+
+
+def _propose(job: Import, seen: JsonObject) -> None:
+    """Note the mapping of an earlier import, or else one that may fit; or the likelier shape."""
+    if earlier := _earlier_import(job):
+        job.form |= {"mapping": earlier.form["mapping"], "known": earlier.form["files"][0]}
+    elif seen["proposed"] and seen["faults"]:
+        job.form["mapping"] = seen["proposed"]
+        seen["shape"] = ITEMS.name
+    elif not seen["formats"]:
+        shape = SHAPES[seen["shape"]]
+        facts = {name: ColumnFacts(**facts) for name, facts in seen["facts"].items()}
+        roles, of_items = (mapping.guessed_roles(facts, it) for it in (shape, ITEMS))
+        if "output" in of_items.values() and not {shape.name, *shape.outputs} & {*roles.values()}:
+            # In other words than ours.
+            seen["shape"] = ITEMS.name
 
 
 def _earlier_import(job: Import) -> Import | None:
@@ -177,6 +189,7 @@ def _preview(job: Import, columns: JsonObject | None) -> JsonObject:
     request = PreviewRequest(
         files=[(_folder(job) / str(n), name) for n, name in enumerate(job.form["files"])],
         encoding=job.form["options"].get("encoding"),
+        separator=job.form["options"].get("separator"),
         mapping=columns,
         shape=None if shape is None else shape.name,
         is_bundle=job.is_bundle,
@@ -190,17 +203,21 @@ def change(job: Import, form: JsonObject, **facts: Any) -> bool:
     """Note what is chosen for a draft, or for what was refused: it is a draft again."""
     kept = ("files", "found", "preview", "known")
     whole = {name: job.form[name] for name in kept if name in job.form} | form
-    encoding = job.form["options"].get("encoding")
-    changed_reading = [form["mapping"], form["options"].get("encoding")]
-    if changed_reading != [job.form["mapping"], encoding]:
+    is_decoded_anew = _text_options(form) != _text_options(job.form)
+    if is_decoded_anew or form["mapping"] != job.form["mapping"]:
         job.form |= form
         whole["preview"] = _preview(job, form["mapping"])
-        if changed_reading[1] != encoding:
+        if is_decoded_anew:
             whole["found"] = _preview(job, None)
     again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
     changed = _idle(job).update(form=whole, rows_read=0, done_at=None, **again, **facts)
     job.refresh_from_db()
     return bool(changed)
+
+
+def _text_options(form: JsonObject) -> list[str | None]:
+    """Return what is said of how bytes become columns."""
+    return [form["options"].get(name) for name in ("encoding", "separator")]
 
 
 def start(job: Import) -> None:
@@ -370,14 +387,35 @@ def claim(only: UUID | None = None, lease: UUID | None = None) -> Import | None:
         jobs = [job for job in jobs if only in (None, job.pk)]
         if not jobs or _is_at_work():
             return None
-        of_projects = Import.objects.exclude(done_at=None).order_by().values_list("project")
-        last = dict(of_projects.annotate(Max("done_at")))
+        last = _last_ends()
         # `min` takes the first of several: within a project, what was asked for first.
         job = min(jobs, key=lambda job: last.get(job.project_id) or _LONG_AGO)
         job.lease, job.leased_until = lease or uuid4(), timezone.now() + LEASE
         job.attempts += 1
         job.save(update_fields=["lease", "leased_until", "attempts"])
         return job
+
+
+def _last_ends() -> dict[UUID | None, datetime]:
+    """Return when the last import of each project ended."""
+    of_projects = Import.objects.exclude(done_at=None).order_by().values_list("project")
+    return dict(of_projects.annotate(Max("done_at")))
+
+
+def in_order_of_turns() -> list[Import]:
+    """Return what is not done in the order in which it comes to its turn, by what is known now."""
+    jobs, last = list(unfinished()), _last_ends()
+    order = [job for job in jobs if job.state != Import.State.WAITING]
+    waiting = [job for job in jobs if job.state == Import.State.WAITING]
+    ends = timezone.now()
+    last |= dict.fromkeys((job.project_id for job in order), ends)
+    while waiting:
+        job = min(waiting, key=lambda job: last.get(job.project_id) or _LONG_AGO)
+        waiting.remove(job)
+        order.append(job)
+        ends += timedelta(seconds=1)
+        last[job.project_id] = ends
+    return order
 
 
 def run(job: Import) -> Import:
@@ -460,9 +498,9 @@ def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[
     given, file_format, shape = job.form["mapping"], job.form["format"], _shape(job)
     columns = None if given is None else mapping.parse(given, shape)
     most = settings.IMPORT_MAX_UNPACKED_MB << 20
-    encoding = job.form["options"].get("encoding")
+    encoding, separator = _text_options(job.form)
     try:
-        opened = containers.unpacked(files, copies, file_format, encoding, most)
+        opened = containers.unpacked(files, copies, file_format, encoding, most, separator)
     except Broken as error:
         return iter([RowError(error.file, 0, None, str(error), is_fatal=True)])
     for source in () if job.is_local else opened.tables:

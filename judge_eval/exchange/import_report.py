@@ -127,6 +127,9 @@ class ImportOptions(Part):
     encoding: Annotated[str, AfterValidator(_text_encoding)] | None = Field(
         None, description="of texts that are not UTF-8, such as cp1252"
     )
+    separator: Literal["comma", "semicolon", "tab", "bar"] | None = Field(
+        None, description="what stands between the columns of a CSV; told from its header"
+    )
     baselines: bool | None = Field(
         None, description="put judges that know nothing on the board, as its floor"
     )

@@ -16,6 +16,13 @@ from judge_eval.baselines import BASELINES, LONGER_HIGHER, RANDOM, always
 from judge_eval.exchange import fields
 from judge_eval.exchange.expressions import Expression, paths_of
 from judge_eval.exchange.fields import Converter
+from judge_eval.exchange.guesses import (
+    ColumnFacts,
+    add_by_place,
+    add_by_values,
+    field_called,
+    judge_at,
+)
 from judge_eval.exchange.row_models import (
     ITEMS,
     JUDGES,
@@ -363,7 +370,11 @@ class _Columns:
                 return f"beside {name!r} there is no column {needed[0]!r}{near}"
         # Nobody is to vote on outputs whose prompt was there, nor miss the votes that were.
         is_asked = "prompt" in present or not present & {*shape.outputs}
-        lost = [it for it in unread if it in self._nested or (not is_asked and it in _PROMPTS)]
+        lost = [
+            it
+            for it in unread
+            if it in self._nested or (not is_asked and field_called(it) == "prompt")
+        ]
         return f"nothing is read of {_listed(lost)}" if lost else ""
 
     def guess(self) -> str:
@@ -414,32 +425,11 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
     return roles
 
 
-# What others call our fields, by the last step of a path; the first that fits is proposed.
-_SPELLINGS: Final = {
-    "prompt": "question instruction query user_prompt user_input opening_prompt input inputs",
-    "output_a": "response_a answer_a completion_a response_1 response1 output_1 output1 answer1 "
-    "conversation_a conv_a messages_a",
-    "output_b": "response_b answer_b completion_b response_2 response2 output_2 output2 answer2 "
-    "conversation_b conv_b messages_b",
-    "generator_a": "model_a model_1 model1 generator_1 system_a",
-    "generator_b": "model_b model_2 model2 generator_2 system_b",
-    "output": "response answer completion model_output model_response",
-    "generator": "model_name model_id model system",
-    "vote": "winner preference human_winner human_label choice",
-    "voter": "annotator annotator_id rater rater_id user user_id worker_id evaluator",
-    "verdict": "judge_winner llm_winner judge_label judgment",
-    "judge": "judge_model judge_name grader",
-    "feedback": "reason reasoning rationale explanation",
-    "voted_at": "timestamp created_at annotated_at",
-}
-
-
-_BY_WORD: Final = {word: field for field, words in _SPELLINGS.items() for word in words.split()}
-_PROMPTS: Final = _SPELLINGS["prompt"].split()
 # What holds what somebody says, in a list of what people say.
 _ANSWERS: Final = ("vote", "label", "value", "rating", "score")
 # What holds prompts, votes and verdicts in other tools' records.
 _TELLING: Final = ("input", "inputs", "scores", "feedback", "assessments", "annotations")
+_PLAIN_PATH: Final = re.compile(r"""(\w+|"[^"]*")(\.(\w+|"[^"]*")|\[-?\d*\])*""")
 _LAST_MESSAGE: Final = re.compile(r"\[-1\]\.(content|value)$")
 
 
@@ -454,7 +444,7 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
     roles, taken = roles_of(paths, shape), set[str]()
     if {shape.name, *shape.outputs} & {*roles.values()}:
         # Columns are called as ours are; but a prompt that is not must not be lost.
-        prompts = [it for it in paths if it.split(".")[-1] in _PROMPTS and not roles[it]]
+        prompts = [it for it in paths if _field_at(it) == "prompt" and not roles[it]]
         return roles | dict.fromkeys(
             prompts[:1] if "prompt" not in roles.values() else (), "prompt"
         )
@@ -462,13 +452,30 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
         if any(f"{path}{end}" in roles for end in ("[-1].content", "[-1].value")):
             continue
         # Of a conversation the last message is compared, and what stands before it is the prompt.
-        bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path.lower()))
-        bare = bare.removesuffix(".text")
-        last = re.split(r"[.\[\]]+", bare)[-1].strip('"')
-        field = role or (last if last in shape.fields else _BY_WORD.get(last, ""))
+        bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path))
+        last = _last_step(bare.removesuffix(".text"))
+        own = last.lower().replace(" ", "_")
+        field = role or (own if own in shape.fields else field_called(last))
         roles[path] = "" if field in taken or field not in (*shape.fields, role) else field
         taken |= {field} if field in shape.fields else set()
     return roles
+
+
+def _last_step(path: str) -> str:
+    """Return the name that stands last in a path, without quotes."""
+    return re.split(r"[.\[\]]+", path)[-1].strip('"')
+
+
+def _field_at(path: str) -> str:
+    return field_called(_last_step(path))
+
+
+def guessed_roles(facts: Mapping[str, ColumnFacts], shape: Shape) -> dict[str, str]:
+    """Return what columns are taken for by their names, their values and their places."""
+    roles = usual_roles(facts, shape)
+    if shape is PAIRS:
+        return add_by_values(roles, facts, shape.name)
+    return add_by_place(roles, JUDGES)
 
 
 def proposal(record: Values, shape: Shape) -> Values:
@@ -486,14 +493,23 @@ def proposal(record: Values, shape: Shape) -> Values:
         config: Values = {role: path for path, role in roles.items() if role in each.fields}
         if not {*each.outputs} <= config.keys():
             continue
-        for path, value in found:
-            # People who each say something.
-            inner = value[0] if isinstance(value, list) and value else None
-            said = {_BY_WORD.get(it): it for it in inner} if isinstance(inner, dict) else {}
-            answer = next((it for it in _ANSWERS if it in (inner or ())), said.get("vote"))
-            if "voter" in said and answer:
-                return config | {EACH: f"{path}[]", "voter": said["voter"], "vote": answer}
-        return config
+        people = _people_in(found)
+        if people and each is ITEMS:
+            at_places = add_by_place(roles, JUDGES)
+            judges = {judge_at(it): it for it, role in at_places.items() if role == JUDGES}
+            people |= {JUDGES: judges} if judges else {}
+        return config | people
+    return {}
+
+
+def _people_in(found: Sequence[tuple[str, object]]) -> Values:
+    """Return what reads people who each say something, out of a list of a record."""
+    for path, value in found:
+        inner = value[0] if isinstance(value, list) and value else None
+        said = {field_called(it): it for it in inner} if isinstance(inner, dict) else {}
+        answer = next((it for it in _ANSWERS if it in (inner or ())), said.get("vote"))
+        if "voter" in said and answer:
+            return {EACH: f"{path}[]", "voter": said["voter"], "vote": answer}
     return {}
 
 
@@ -506,8 +522,18 @@ def fits(config: Values, columns: Collection[str]) -> bool:
     if isinstance(config.get(EACH), str):
         # What a part of a record is called is not known here.
         used = [each for each in used if each.is_path] + [Expression(config[EACH])]
+    return bool(used) and all(_occurs(each, columns) for each in used)
+
+
+def _occurs(source: Expression, columns: Collection[str]) -> bool:
+    """Say whether a path is one of a file's, or leads into one; of an expression, all it reads."""
+    if source.text in columns:
+        return True
+    if _PLAIN_PATH.fullmatch(source.text):
+        path = source.text.removesuffix("[]")
+        return any(it == path or it.startswith((f"{path}.", f"{path}[")) for it in columns)
     tops = {re.split(r"[.\[]", column)[0] for column in columns}
-    return bool(used) and all(each.text in columns or each.roots & tops for each in used)
+    return source.is_path and bool(source.roots & tops)
 
 
 def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:
@@ -520,7 +546,7 @@ def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str
     for column, role in roles.items():
         spec = {"column": column, **({"values": meanings[column]} if column in meanings else {})}
         if role in _PREFIXES:
-            name = column.removeprefix(_PREFIXES[role])
+            name = judge_at(column.removeprefix(_PREFIXES[role]))
             config.setdefault(role, {})[name] = spec
         elif role in config:
             errors.append(ConfigError(f"mapping.{role}", f"chosen again for {column!r}"))

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -30,6 +31,7 @@ from judge_eval.exchange.drafts import (
 )
 from judge_eval.exchange.expressions import paths_of
 from judge_eval.exchange.formats import LOOKED_AT_FIRST, MOST_TEXT, detect, first_records, read
+from judge_eval.exchange.guesses import ColumnFacts, facts_of
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import text_of
 from judge_eval.exchange.question import Columns, plain_labels
@@ -47,6 +49,7 @@ from judge_eval.exchange.row_models import (
     Values,
     shape_of,
 )
+from judge_eval.exchange.sources import separator_of
 from voting.conversations import conversation, messages_of
 
 # So many records of a file are looked at.
@@ -61,6 +64,14 @@ MOST_VALUES: Final = 12
 LONGEST_VALUE: Final = 40
 EXAMPLES: Final = 3
 LONGEST_EXAMPLE: Final = 80
+# What names an item whose file does not.
+_MADE_NAME: Final = re.compile(r"[0-9a-f]{32}")
+_CHOSEN: Final = {
+    "A": "chose the first",
+    "B": "chose the second",
+    "tie": "chose neither: a tie",
+    "both_bad": "found both bad",
+}
 # Of a bundle: its runs stand before all outputs.
 _LINES_OF_BUNDLE: Final = 50
 _MEMORY: Final = 160 << 20
@@ -79,6 +90,7 @@ class PreviewRequest(BaseModel):
     shape: ShapeName | None = None
     is_bundle: bool = False
     encoding: str | None = None
+    separator: str | None = None
     # Extensions that the settings name, and which are turned off.
     extensions: list[str] = []
     off: list[str] = []
@@ -114,6 +126,43 @@ class PreviewItem(BaseModel):
     verdicts: list[tuple[str, str]] = []
     votes: list[tuple[str, str]] = []
 
+    @property
+    def title(self) -> str:
+        """Its name, unless that is made of its content."""
+        return "" if _MADE_NAME.fullmatch(self.name) else self.name
+
+    @property
+    def said(self) -> list[tuple[str, str, bool]]:
+        """Who says what of it in words, and whether that is a judge."""
+        words = _CHOSEN if len(self.outputs) > 1 else {}
+        return [
+            (who, words.get(what, f"said {what}"), is_judge)
+            for statements, is_judge in ((self.votes, False), (self.verdicts, True))
+            for who, what in statements
+        ]
+
+
+class Reading(BaseModel):
+    """How the bytes of a file became columns, and letters of it that show whether that is right."""
+
+    file: str
+    separator: str = ""
+    encoding: str = ""
+    likely: str = ""
+    letters: str = ""
+    proof: str = ""
+
+
+class Counts(BaseModel):
+    """How much the rows that are looked at say, and whether these are all."""
+
+    items: int = 0
+    votes: int = 0
+    voters: int = 0
+    verdicts: int = 0
+    judges: int = 0
+    is_all: bool = True
+
 
 class Preview(BaseModel):
     # Public formats by file.
@@ -122,8 +171,10 @@ class Preview(BaseModel):
     # The paths into records, with the values that occur, where these may be choices.
     columns: dict[str, list[str]] = {}
     examples: dict[str, list[str]] = {}
+    facts: dict[str, ColumnFacts] = {}
     more_columns: int = 0
     items: list[PreviewItem] = []
+    counts: Counts = Counts()
     faults: list[Fault] = []
     left_out: list[Fault] = []
     notes: list[str] = []
@@ -132,6 +183,7 @@ class Preview(BaseModel):
     # Of a bundle.
     project: str = ""
     runs: list[str] = []
+    readings: list[Reading] = []
 
 
 def preview(request: PreviewRequest) -> Preview:
@@ -173,14 +225,17 @@ def look(request: PreviewRequest) -> Preview:
     with ExitStack() as stack:
         files = [Source(name, stack.enter_context(path.open("rb"))) for path, name in request.files]
         try:
-            opened = containers.unpacked(files, stack, None, request.encoding)
+            opened = containers.unpacked(
+                files, stack, None, request.encoding, separator=request.separator
+            )
         except Broken as error:
             file = error.file or request.files[0][1]
             result.faults = grouped([RowError(file, 0, None, str(error))])
             return result
-        for name, stream, note in opened.tables:
-            report.notes += [f"{name}: {note}"] if note else []
+        for source in opened.tables:
+            name, stream = source.name, source.stream
             first = first_records(stream, name, most=LOOKED_AT)
+            result.readings.append(_reading_of(source, first))
             _note_columns(first, result)
             row_shape = row_shape or shape_of({column for record in first for column in record})
             result.shape = "item" if row_shape is ITEMS else "pair"
@@ -188,13 +243,35 @@ def look(request: PreviewRequest) -> Preview:
                 result.formats[name] = public
             elif mapping.EACH in (config := mapping.proposal(first[0], ITEMS) if first else {}):
                 result.proposed = config
-            for item in islice(read(stream, name, columns, None, shape, request.off), LOOKED_AT):
+            items = read(stream, name, columns, None, shape, request.off)
+            for item in islice(items, LOOKED_AT):
                 rows.take(item)
                 if rows.text > MOST_TEXT:
                     break
+            rows.is_all &= next(items, None) is None
     result.items, result.notes = list(rows.items.values()), report.notes
+    result.counts = rows.counts()
     result.faults, result.left_out = grouped(report.errors), grouped(report.left_out)
     return result
+
+
+def _reading_of(source: Source, records: list[Values]) -> Reading:
+    form = containers.format_of(source.name)
+    is_text = form in ("csv", "json", "jsonl")
+    reading = Reading(
+        file=source.name,
+        separator=separator_of(source.stream) if form == "csv" else "",
+        encoding=source.encoding if is_text else "",
+        likely=source.likely,
+    )
+    if is_text and source.encoding != "utf-8":
+        words = (word for record in records for pair in record.items() for word in pair)
+        texts = (it for it in words if isinstance(it, str) and not it.isascii())
+        examples = [_example(it) for it in islice(texts, LOOKED_AT)]
+        reading.proof = next(iter(examples), "")
+        letters = dict.fromkeys(it for it in "".join(examples) if not it.isascii())
+        reading.letters = " ".join(islice(letters, EXAMPLES))
+    return reading
 
 
 def _note_columns(records: list[Values], result: Preview) -> None:
@@ -211,6 +288,7 @@ def _note_columns(records: list[Values], result: Preview) -> None:
     result.more_columns += len(names) - len(fitting) + len(new[room:])
     for name in new[:room]:
         result.columns[name] = _choices(by_path[name])
+        result.facts[name] = facts_of(by_path[name])
         texts = dict.fromkeys(_example(value) for value in by_path[name] if value not in (None, ""))
         result.examples[name] = list(islice(texts, EXAMPLES))
 
@@ -241,20 +319,36 @@ class _Rows:
         self.items: dict[str, PreviewItem] = {}
         self.report = ImportReport()
         self.text = 0
+        self.is_all = True
         self._drafts: dict[str, PairDraft] = {}
         self._answers: dict[tuple[str, str, str], Columns] = {}
+        # Empty cells by judge, and pairs by their texts, with what stands first there.
+        self._blank: dict[str, set[str]] = {}
+        self._pairs: dict[tuple[str, ...], tuple[str, str]] = {}
 
     def take(self, item: Item) -> None:
-        if isinstance(item, Row):
-            if not item.is_blank:
-                self._take_row(item)
+        if isinstance(item, Row) and item.is_blank:
+            self._blank.setdefault(item.judge or "", set()).add(item.item)
+        elif isinstance(item, Row):
+            self._take_row(self._as_known(item))
         elif not isinstance(item, JudgeOrder):
             self.report.add(item)
+
+    def _as_known(self, row: Row) -> Row:
+        """Return a row as the pair is known that has its prompt and outputs, perhaps exchanged."""
+        if not (row.shape == "pair" and row.prompt and row.output_a and row.output_b):
+            return row
+        sides = [f"{row.generator_a}\0{row.output_a}", f"{row.generator_b}\0{row.output_b}"]
+        known = self._pairs.setdefault((row.prompt, *sorted(sides)), (row.item, sides[0]))
+        name, first = known
+        if name == row.item or first == sides[0]:
+            return row
+        return replace(row.turned(), item=name)
 
     def _take_row(self, row: Row) -> None:
         self.text += text_of(row)
         try:
-            self._check(row)
+            row = self._check(row)
         except Misfit as error:
             self.report.fail(RowError(row.file, row.line, error.field, error.why))
         if row.item not in self.items:
@@ -264,7 +358,29 @@ class _Rows:
             self.items[row.item] = PreviewItem(name=row.item, outputs=outputs)
         _add(self.items[row.item], row)
 
-    def _check(self, row: Row) -> None:
+    def counts(self) -> Counts:
+        said = {
+            table: [name for kind, name, _ in self._answers if kind == table]
+            for table in ("vote", "verdict")
+        }
+        return Counts(
+            items=len(self._drafts),
+            votes=len(said["vote"]),
+            voters=len({*said["vote"]}),
+            verdicts=len(said["verdict"]) + self._unanswered(said["verdict"]),
+            judges=len({*said["verdict"]}),
+            is_all=self.is_all,
+        )
+
+    def _unanswered(self, judges: list[str]) -> int:
+        """Return how many empty cells count as failed verdicts, as an import counts them."""
+        blanks = {
+            judge: sum(("verdict", judge, item) not in self._answers for item in items)
+            for judge, items in self._blank.items()
+        }
+        return sum(blank for judge, blank in blanks.items() if judges.count(judge) > blank)
+
+    def _check(self, row: Row) -> Row:
         new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)
         if self._drafts and row.shape != self._preview.shape:
             raise Misfit(None, of_another_shape(row))
@@ -276,6 +392,7 @@ class _Rows:
         for table, name, given in answers:
             before = self._answers.setdefault((table, name, row.item), given)
             check_consistent(table, row, given, before)
+        return row
 
 
 def _add(item: PreviewItem, row: Row) -> None:
@@ -292,9 +409,16 @@ def _add(item: PreviewItem, row: Row) -> None:
         picks = f"{row.pick_ab} with A first, {row.pick_ba} with B first"
         verdict = picks if row.pick_ab else row.verdict or ""
         verdict = f"no verdict: {_cut(row.error)}" if row.error else verdict
-        item.verdicts.append((row.judge, _cut(", ".join(filter(None, [verdict, *labels])))))
+        _note(item.verdicts, row.judge, [verdict, *labels])
     if row.voter and len(item.votes) < MOST_STATEMENTS:
-        item.votes.append((row.voter, _cut(", ".join(filter(None, [row.vote, *labels])))))
+        _note(item.votes, row.voter, [row.vote, *labels])
+
+
+def _note(statements: list[tuple[str, str]], who: str, words: list[str | None]) -> None:
+    statement = (who, _cut(", ".join(filter(None, words))))
+    # Several rows of a record may each repeat what is said of the whole.
+    if statement not in statements:
+        statements.append(statement)
 
 
 def _word(label: fields.Label) -> str:

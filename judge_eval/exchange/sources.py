@@ -142,13 +142,17 @@ class _CsvLines:
 
     def header(self) -> tuple[str, str]:
         """Return the first line that is not blank, and what stands between its columns."""
-        line = next(self, "")
+        line, chosen = next(self, ""), ""
+        if line.startswith(containers.CHOSEN_SEPARATOR):
+            # That line is none of the file's.
+            self.number = 0
+            line, chosen = next(self, ""), line[len(containers.CHOSEN_SEPARATOR)]
         if declared := _DECLARED_DELIMITER.fullmatch(line):
-            return next(self, ""), declared[1]
+            return next(self, ""), chosen or declared[1]
         while line.isspace():
             line = next(self, "")
         bare = re.sub(r'"[^"]*"', "", line)
-        return line, max(_DELIMITERS, key=bare.count)
+        return line, chosen or max(_DELIMITERS, key=bare.count)
 
 
 def _decoded(line: bytes) -> tuple[str, str]:
@@ -157,6 +161,23 @@ def _decoded(line: bytes) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         where = f"byte 0x{line[error.start]:02x} at {error.start + 1}"
         return line.decode(errors="replace"), f"not UTF-8 ({where}): save the file as UTF-8"
+
+
+def separator_of(stream: BinaryIO) -> str:
+    """Return what stands between the columns of a seekable CSV file; go back to its start.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> separator_of(BytesIO(b"Frage;Antwort\\n"))
+    ';'
+    """
+    try:
+        return _CsvLines(stream).header()[1]
+    except Broken:
+        return ""
+    finally:
+        stream.seek(0)
 
 
 def _csv(stream: BinaryIO) -> Numbered:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, cast
+from hashlib import sha256
+from typing import Final, cast
 from uuid import UUID
 
-from django import forms
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
@@ -19,349 +18,23 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from humanjudge.http import Context, HtmxRequest
-from humanjudge.lib.text import number_of
+from humanjudge.lib.text import in_words, number_of, ordinal
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange import (
     export_files,
-    fields,
     import_jobs,
-    import_report,
-    mapping,
 )
 from judge_eval.exchange.formats import READERS
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportRefused, ImportReport
-from judge_eval.exchange.preview import Preview, grouped
-from judge_eval.exchange.row_models import (
-    ITEMS,
-    JUDGES,
-    METADATA,
-    SHAPES,
-    VOTERS,
-    Values,
-)
-from judge_eval.exchange.row_models import LABELS as LABELS_BY_TASK
+from judge_eval.exchange.preview import LOOKED_AT, Preview, grouped
 from judge_eval.models import Import, Run
-from judge_eval.pages.run_form import ProjectForm
+from judge_eval.pages.import_form import IN_WORDS, ImportForm
 from judge_eval.web import citation_of, find_run, run_page
 from voting.access import projects_where, require, require_login, require_making_runs, user_of
-from voting.choices import LABELS
-from voting.forms import ProjectField
-from voting.members import start_project
-from voting.models import Project
 
-IN_WORDS: Final = {"pair": "pairs", "item": "single items"}
-OWN_FORMATS: Final = {"bundle": "a bundle"}
-# What a column may be that has a name of its own for what it holds.
-GROUPS: Final = {
-    JUDGES: "verdicts of the judge it names",
-    VOTERS: "votes of the person it names",
-    LABELS_BY_TASK: "a further answer",
-    METADATA: "metadata",
-}
-CHOICE_ROLES: Final = (
-    "verdict",
-    "vote",
-    "pick_ab",
-    "pick_ba",
-    JUDGES,
-    VOTERS,
-)
-NOTHING: Final = "-"
-GRADED: Final = "graded"
-ASKED: Final = (
-    ("comparison", "compare two outputs"),
-    ("pass_flag", "pass or flag one output"),
-    (GRADED, "grade one output from 0 to 1"),
-    ("rating", "rate one output"),
-    ("category", "say which label fits"),
-    ("labels", "say which labels fit"),
-    ("text", "write about one output"),
-)
 MOST_FAULTS: Final = 100
 LISTED: Final = 10
-
-
-def _format_title(name: str) -> str:
-    title = READERS[name].title if name in READERS else name
-    return OWN_FORMATS.get(name, title)
-
-
-class Choice(NamedTuple):
-    """A select: its name, what it is about, and its options, of which one is chosen."""
-
-    name: str
-    of: str
-    options: list[tuple[str, str]]
-    chosen: str
-
-
-class ColumnChoice(NamedTuple):
-    """What a column is taken for and may mean, some of its values, and what these stand for."""
-
-    role: Choice
-    guess: str
-    sample: str
-    values: list[Choice]
-
-
-def _name(label: str, help_text: str) -> forms.CharField:
-    return forms.CharField(
-        label=label, help_text=help_text, max_length=fields.MAX_NAME, required=False
-    )
-
-
-class ImportForm(ProjectForm):
-    """What files are, and what is made of them; a draft keeps what was posted."""
-
-    name = forms.CharField(label="Name of the run", max_length=200, required=False)
-    read_as = forms.ChoiceField(label="Read it as", required=False)
-    voter = forms.CharField(
-        label="All votes are by",
-        max_length=200,
-        required=False,
-        help_text="Where no column says it.",
-    )
-    judge = forms.CharField(
-        label="All verdicts are by", max_length=200, required=False, help_text="Likewise."
-    )
-    kind = forms.ChoiceField(
-        label="Kind of outputs",
-        required=False,
-        choices=[
-            ("", "as the rows say, else texts"),
-            ("text", "texts"),
-            ("svg", "drawings (SVG)"),
-            ("code", "code"),
-            ("image", "pictures"),
-        ],
-    )
-    encoding = forms.CharField(
-        label="Encoding",
-        max_length=40,
-        required=False,
-        help_text="Of texts that are not UTF-8, such as cp1252.",
-    )
-    written = forms.CharField(
-        label="Mapping as JSON",
-        required=False,
-        max_length=100_000,
-        help_text="In place of the choices above: paths into records, winners out of scores …",
-        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),
-    )
-    rubric = forms.CharField(
-        label="Rubric",
-        required=False,
-        max_length=20_000,
-        help_text="What people are asked. The usual question, if you leave it empty.",
-        widget=forms.Textarea(attrs={"rows": 2}),
-    )
-    question = forms.CharField(
-        label="Question",
-        required=False,
-        max_length=200,
-        help_text="What is asked, in one line for readers: Did the model refuse?",
-    )
-    descriptions = forms.CharField(
-        label="What the judges are",
-        required=False,
-        max_length=20_000,
-        help_text="One per line: keywords: a list of keywords",
-        widget=forms.Textarea(attrs={"rows": 2}),
-    )
-    vote_kind = forms.ChoiceField(
-        label="What people are asked to do",
-        required=False,
-        choices=[("", "as their answers tell"), *ASKED],
-    )
-    empty_cells = forms.ChoiceField(
-        label="Empty cells of a judge",
-        required=False,
-        choices=[
-            ("", "as most of its cells tell"),
-            ("failed", "it did not answer"),
-            ("not_asked", "it was not asked"),
-        ],
-    )
-    votes_per_pair = forms.IntegerField(
-        label="Votes per item",
-        required=False,
-        min_value=1,
-        max_value=100,
-        help_text="Imported votes count. One, if you leave it empty.",
-    )
-    separate_voters = forms.BooleanField(
-        label="Voters of one name in different files are different people", required=False
-    )
-    skip_errors = forms.BooleanField(
-        label="Leave out rows that are wrong, and import the others", required=False
-    )
-
-    def __init__(self, job: Import, posted: Mapping[str, Any] | None, *, user: User) -> None:
-        super().__init__(posted, user=user)
-        self.user = user
-        self.job, self.posted = job, posted or {}
-        self.preview = Preview.model_validate(job.form["found"])
-        self.is_import = self.posted.get("do") == "import"
-        self._leave_out_fields()
-        formats = sorted({_format_title(name) for name in self.preview.formats.values()})
-        self.recognised = ", ".join(formats)
-        recognised = [("", f"{self.recognised}, as recognised")] if formats else []
-        by_columns = [(name, f"{words}, by columns") for name, words in IN_WORDS.items()]
-        if "read_as" in self.fields:
-            cast(forms.ChoiceField, self.fields["read_as"]).choices = recognised + by_columns
-        read_as = self.posted.get("read_as", "" if formats else self.preview.shape)
-        self.shape_name = read_as if read_as in SHAPES else ""
-        if "read_as" in self.fields:
-            self.initial["read_as"] = self.shape_name
-        paths = list(self.preview.columns)
-        shape = SHAPES.get(self.shape_name)
-        self.usual = mapping.usual_roles(paths, shape) if shape else {}
-        self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
-        is_proposed = "known" in job.form or mapping.EACH in (job.form["mapping"] or {})
-        if is_proposed and "choices" not in job.form:
-            self.initial["written"] = json.dumps(job.form["mapping"], indent=1)
-        self.initial.setdefault("name", job.form["files"][0].rsplit(".", 1)[0][:200])
-
-    def _leave_out_fields(self) -> None:
-        job, left_out = self.job, set[str]()
-        if job.is_bundle:
-            left_out = self.fields.keys() - {"project"}
-            empty = f"its own, {self.preview.project}" if self.preview.project else "its own"
-            cast("ProjectField", self.fields["project"]).empty_label = empty
-        elif job.run is not None:
-            left_out = {"project", "new_project", "name", "kind", "rubric", "votes_per_pair"}
-            left_out |= {"vote_kind"}
-        for name in left_out & self.fields.keys():
-            del self.fields[name]
-
-    # --- columns ----------------------------------------------------------------------------------
-
-    def _column(self, number: int, column: str) -> ColumnChoice:
-        if not self.shape_name:
-            return ColumnChoice(Choice("", column, [], ""), "", "", [])
-        shape = SHAPES[self.shape_name]
-        options = [("", "not read"), *((name, name.replace("_", " ")) for name in shape.fields)]
-        options += [(group, GROUPS[group]) for group in shape.groups]
-        usual = self.usual[column]
-        role = self.posted.get(f"column-{number}", usual)
-        role = role if role in dict(options) else usual
-        guess = "" if role else mapping.nearest(column, shape.fields)
-        return ColumnChoice(
-            Choice(f"column-{number}", column, options, role),
-            guess.replace("_", " "),
-            " · ".join(self.preview.examples.get(column, ())),
-            self._values(number, column, role),
-        )
-
-    def _values(self, number: int, column: str, role: str) -> list[Choice]:
-        """What each value stands for, where not all of them are choices of a pair."""
-        values = self.preview.columns[column]
-        if self.shape_name != "pair" or role not in CHOICE_ROLES or all(map(_choice, values)):
-            return []
-        options = [("", "choose…"), *LABELS.items(), (NOTHING, "leave out")]
-        chosen = [self.posted.get(f"value-{number}-{n}") for n in range(len(values))]
-        return [
-            Choice(
-                f"value-{number}-{n}",
-                value,
-                options,
-                selected if selected in dict(options) else _proposed(value, values),
-            )
-            for n, (value, selected) in enumerate(zip(values, chosen, strict=True))
-        ]
-
-    def chosen_mapping(self, voter: str, judge: str) -> Values | None:
-        """Return the mapping that is chosen, or None where names of columns say it all."""
-        roles = {column.role.of: column.role.chosen for column in self.columns}
-        meanings = {
-            column.role.of: {
-                value.of: None if value.chosen == NOTHING else value.chosen
-                for value in column.values
-                if value.chosen
-            }
-            for column in self.columns
-        }
-        meanings = {column: values for column, values in meanings.items() if values}
-        shape = SHAPES[self.shape_name]
-        is_usual = roles == mapping.roles_of(list(roles), shape) and not (
-            meanings or voter or judge
-        )
-        if is_usual and not self.preview.formats and self.shape_name == self.preview.shape:
-            return None
-        chosen = mapping.chosen(roles, meanings, voter=voter, judge=judge)
-        if shape is ITEMS and not {"item", "output"} & chosen.keys():
-            raise ConfigInvalid.at("item", "choose the column that names the item, or its output")
-        return chosen
-
-    # --- what is asked for ------------------------------------------------------------------------
-
-    def clean(self) -> None:
-        if self.is_import and "name" in self.fields:
-            super().clean()
-            if not self.errors and not self.cleaned_data["name"].strip():
-                self.add_error("name", "Name the run.")
-        if self.errors:
-            return
-        try:
-            self.form = self._import_form() | {"choices": self._choices()}
-        except ConfigInvalid as invalid:
-            for error in invalid.errors:
-                self.add_error(None, str(error).removeprefix("mapping."))
-
-    def _import_form(self) -> Values:
-        """Return what an import is told, checked as by the API."""
-        cleaned = self.cleaned_data
-        options = {
-            name: cleaned[name]
-            for name in import_report.ImportOptions.model_fields
-            if cleaned.get(name)
-        }
-        if "descriptions" in options:
-            lines = (line.partition(": ") for line in options["descriptions"].splitlines())
-            options["descriptions"] = {name: words for name, _, words in lines if words.strip()}
-        if options.get("vote_kind") == GRADED:
-            options |= {"vote_kind": "pass_flag", "graded": True}
-        columns = (
-            self.chosen_mapping(cleaned["voter"], cleaned["judge"]) if self.shape_name else None
-        )
-        if written := cleaned.get("written"):
-            columns = cast(Values, import_report.json_text("written", written))
-        return import_jobs.form_of([], options, columns, None)
-
-    def _choices(self) -> dict[str, str]:
-        """Return what was posted, by the names of fields and selects that there are."""
-        selects = [it for each in self.columns for it in (each.role, *each.values) if it.name]
-        assigned = {it.name: it.chosen for it in selects}
-        return {
-            name: str(self.posted.get(name, "")) for name in self.fields if self.posted.get(name)
-        } | assigned
-
-    def make_project(self) -> Project | None:
-        """Return where the run belongs; a project that is made is chosen from then on."""
-        if self.job.run is not None:
-            return self.job.project
-        project: Project | None = self.cleaned_data["project"]
-        if project is None and (name := self.cleaned_data.get("new_project")):
-            project = start_project(name, self.user)
-            del self.form["choices"]["new_project"]
-            self.form["choices"]["project"] = str(project.pk)
-        return project
-
-
-def _proposed(value: str, values: Collection[str]) -> str:
-    """Return the choice that a value may stand for: 0 is a tie only where there is a 2."""
-    places = {"left": "A", "right": "B"} | (
-        {"1": "A", "2": "B", "0": "tie"} if "2" in values else {}
-    )
-    return _choice(value) or places.get(value.strip().lower(), "")
-
-
-def _choice(value: str) -> str:
-    try:
-        return str(fields.choice(value) or "")
-    except fields.Unfit:
-        return ""
 
 
 # --- bringing files -----------------------------------------------------------------------------
@@ -406,7 +79,7 @@ def _brought(request: HttpRequest, run: Run | None) -> Import:
     if form.shape_name and not job.form["mapping"]:
         # What is shown is read as the columns are chosen at first.
         with suppress(ConfigInvalid):
-            import_jobs.change(job, job.form | {"mapping": form.chosen_mapping("", "")})
+            import_jobs.change(job, job.form | {"mapping": form.chosen_mapping()})
     return job
 
 
@@ -454,9 +127,39 @@ def _draft(request: HttpRequest, job: Import) -> HttpResponse:
             status = refused.status
     seen = Preview.model_validate(job.form["preview"])
     recognised = form.recognised or f"{IN_WORDS[seen.shape]}, by columns"
-    about = {"job": job, "form": form, "seen": seen, "noun": seen.shape, "recognised": recognised}
+    about = {
+        "job": job,
+        "form": form,
+        "seen": seen,
+        "noun": seen.shape,
+        "recognised": recognised,
+        "sentence": "" if job.is_bundle else _understood(seen, form),
+        "wrong": sum(1 + fault.more for fault in seen.faults),
+    }
     context = {"faults": seen.faults} | _result(job) | about
     return render(request, "judge_eval/import_draft.html", context, status=status)
+
+
+def _ask_columns(number: int) -> str:
+    if not number:
+        return "No row could be read yet."
+    named = "this column is" if number == 1 else f"these {in_words(number)} columns are"
+    return f"Say what {named}."
+
+
+def _understood(seen: Preview, form: ImportForm) -> str:
+    """Say in a sentence what files hold, as far as it is understood, and what is missing."""
+    counts, columns = seen.counts, len(seen.columns)
+    if form.is_unknown or not counts.items:
+        return _ask_columns(columns if form.is_unknown else 0)
+    people = "one person" if counts.voters == 1 else f"{counts.voters:,} people"
+    judges = "one judge" if counts.judges == 1 else f"{counts.judges:,} judges"
+    parts = [number_of(counts.items, seen.shape)]
+    parts += [f"{number_of(counts.votes, 'vote')} of {people}"] if counts.votes else []
+    parts += [f"{number_of(counts.verdicts, 'verdict')} of {judges}"] if counts.verdicts else []
+    start = "" if counts.is_all else f"In the first {LOOKED_AT} rows: "
+    missing = ["", " One name is missing.", " Two names are missing."][form.questions]
+    return f"{start}{', '.join(parts)}.{missing}"
 
 
 def _take(job: Import, form: ImportForm) -> None:
@@ -472,7 +175,10 @@ def _take(job: Import, form: ImportForm) -> None:
 
 
 def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
-    state, seen = job.state, f"{job.rows_read}-{job.written}"
+    state, line = job.state, _place_in_line(request, job)
+    seen = f"{job.rows_read}-{job.written}"
+    if line:
+        seen += f"-{sha256(line.encode()).hexdigest()[:8]}"
     if request.htmx:
         if request.GET.get("state") != state:
             return HttpResponseClientRefresh()
@@ -481,12 +187,32 @@ def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
     context = _result(job) | {
         "job": job,
         "seen": seen,
+        "line": line,
         "is_live": state in Import.UNFINISHED,
         "can_stop": state in (Import.State.WAITING, Import.State.READING),
         "share": f"{100 * job.written / job.to_write:.0f}" if job.to_write else "",
     }
     template = "judge_eval/_import.html" if request.htmx else "judge_eval/import.html"
     return render(request, template, context)
+
+
+def _place_in_line(request: HtmxRequest, job: Import) -> str:
+    """Say for what a waiting import waits; the files of others are not named."""
+    if job.state != Import.State.WAITING:
+        return ""
+    line = import_jobs.in_order_of_turns()
+    ahead = line[: line.index(job)] if job in line else []
+    if not ahead:
+        return "Next in line: a worker takes it up at once."
+    first = ahead[0]
+    is_visible = imports_of(user_of(request)).filter(pk=first.pk).exists()
+    name = first.form["files"][0] if is_visible else "another import"
+    if first.state == Import.State.WRITING and first.to_write:
+        name += f" ({100 * first.written // first.to_write} % done)"
+    elif first.state == Import.State.READING:
+        name += f" ({number_of(first.rows_read, 'row')} read)"
+    others = f" and {in_words(len(ahead) - 1)} more" if len(ahead) > 1 else ""
+    return f"{ordinal(len(ahead) + 1).capitalize()} in line, behind {name}{others}."
 
 
 def _result(job: Import) -> Context:

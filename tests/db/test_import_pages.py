@@ -19,7 +19,15 @@ from judge_eval.exchange.preview import TOO_MUCH
 from judge_eval.models import Import, Run, Verdict
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.pages import HTMX, text_of
-from tests.makers import key_client, make_key, make_project, make_run, pairs_of, user_client
+from tests.makers import (
+    key_client,
+    make_key,
+    make_project,
+    make_run,
+    member_client,
+    pairs_of,
+    user_client,
+)
 from voting.models import Entry, Exposure, Inference, Project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("forked_previews")]
@@ -79,7 +87,7 @@ def test_a_file_is_looked_at_and_nothing_is_written():
     client = user_client()
     shown = text_of(client.get(brought(client, csv_of([{"pair": 1, "vote": "A", "voter": "ann"}]))))
     assert "Recognised as pairs, by columns" in shown
-    assert "The first pairs" in shown
+    assert "So people will see it" in shown
     assert not Run.every.exists()
     assert not Inference.objects.exists()
     assert not Project.objects.exists()
@@ -89,7 +97,7 @@ def test_columns_are_chosen_and_their_values_and_a_worker_imports_them():
     client, project = user_client(), make_project()
     address = brought(client, csv_of(ROWS))
     first = client.get(address)
-    assert "The first pairs" in text_of(first)
+    assert "So people will see it" in text_of(first)
     assert client.post(address, fields_of(client, address, roles=ROLES)).status_code == 302
     second = text_of(client.get(address))
     # What 1 and 2 stand for is proposed.
@@ -145,7 +153,7 @@ def test_an_encoding_is_said_and_can_be_changed():
     text = "pair,voter,vote,größer\n1,ann,A,naïve\n".encode("cp1252")
     address = brought(client, SimpleUploadedFile("v.csv", text))
     shown = client.get(address)
-    assert "read as Windows-1252" in text_of(shown)
+    assert "Western European (Windows)" in text_of(shown)
     assert "größer" in text_of(shown)
     client.post(address, fields_of(client, address, encoding="cp1251"))
     assert "grц" in text_of(client.get(address))
@@ -229,7 +237,7 @@ def test_a_bundle_says_what_is_in_it_and_comes_back_whole():
 def test_more_is_added_to_a_run():
     run, client = imported(pair(1)), user_client()
     address = brought(client, lines_of(vote(1, "ann", "A"), pair(2)), run=run)
-    assert f"Import into {run.name}" in text_of(client.get(address))
+    assert f"Import rows.jsonl into {run.name}" in text_of(client.get(address))
     done = text_of(imported_by(client, address))
     assert "New: 1 pair, 1 voter, 1 vote." in done
     assert run.queue.items.count() == 2
@@ -316,7 +324,7 @@ def test_an_import_is_stopped_and_goes_on_or_is_discarded():
     client, _ = user_client(), make_project()
     address = brought(client, lines_of(pair(1)))
     client.post(address, fields_of(client, address, do="import"))
-    assert "It waits for a worker" in text_of(client.get(address))
+    assert "Next in line" in text_of(client.get(address))
     assert client.post(f"{address}stop").status_code == 302
     assert "It was stopped." in text_of(client.get(address))
     assert "New: 1 pair." in text_of(imported_by(client, address))
@@ -347,7 +355,8 @@ def test_the_page_follows_an_import_and_asks_for_nothing_when_nothing_is_new():
     client, _ = user_client(), make_project()
     address = brought(client, lines_of(pair(1)))
     client.post(address, fields_of(client, address, do="import"))
-    same = client.get(f"{address}?state=waiting&seen=0-0", headers=HTMX)
+    seen = client.get(address).context["seen"]
+    same = client.get(f"{address}?state=waiting&seen={seen}", headers=HTMX)
     assert same.status_code == 204
     Import.objects.update(rows_read=7)
     newer = client.get(f"{address}?state=waiting&seen=0-0", headers=HTMX)
@@ -356,8 +365,25 @@ def test_the_page_follows_an_import_and_asks_for_nothing_when_nothing_is_new():
     changed = client.get(f"{address}?state=waiting&seen=7-0", headers=HTMX)
     assert changed.headers["HX-Refresh"] == "true"
     writing = client.get(address)
-    assert "Writing: 1 of 4." in text_of(writing)
+    assert "Writing 1 of 4 rows" in text_of(writing)
     assert "stop" not in writing.content.decode()
+
+
+def test_who_waits_sees_for_what_and_no_name_of_others():
+    owner, mine, theirs = user_client(), make_project("Mine"), make_project("Theirs")
+    other = member_client(theirs, "evaluator")
+    first = brought(owner, lines_of(pair(1), name="big.jsonl"))
+    owner.post(first, fields_of(owner, first, do="import", project=str(mine.pk), new_project=""))
+    assert "Next in line" in text_of(owner.get(first))
+    Import.objects.update(state="writing", written=63, to_write=100)
+    for client, project, said in (
+        (owner, mine, "Second in line, behind big.jsonl (63 % done)."),
+        (other, theirs, "Second in line, behind another import (63 % done)."),
+    ):
+        address = brought(client, lines_of(pair(1), name="small.jsonl"))
+        client.post(address, fields_of(client, address, do="import", project=str(project.pk)))
+        assert said in text_of(client.get(address))
+        Import.objects.filter(pk=address.split("/")[2]).delete()
 
 
 # --- hostile files ------------------------------------------------------------------------------
@@ -384,7 +410,7 @@ def test_nothing_in_a_file_is_markup_on_the_page():
         ("v.csv", b"", "the file is empty"),
         ("v.json", b"[" * 100_000, "nested too deeply"),
         ("v.parquet", b"PAR1 no parquet PAR1", "not readable as Parquet"),
-        ("v.csv", b"a;b\n1;2\n", "unknown columns: 'a', 'b'; expected: pair"),
+        ("v.csv", b"a;b\n1;2\n", "Say what these two columns are."),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(name, content, said):

@@ -21,7 +21,7 @@ TABLE = "pair,voter,vote,comment\n7,ann,A,größer\n8,bob,B,\n"
 def rows_in(name, data, **how):
     with ExitStack() as copies:
         sources = unpacked([Source(name, io.BytesIO(data))], copies, **how).tables
-        return [row for name, stream, _ in sources for row in read(stream, name)]
+        return [row for name, stream, *_ in sources for row in read(stream, name)]
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,18 @@ def test_windows_1252_is_tried_first_after_utf_8_and_may_be_said_otherwise():
     data = text.encode("cp1252")
     with ExitStack() as copies:
         [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies).tables
-        assert "not UTF-8: read as Windows-1252; if that is wrong, say its" in source.note
+        assert "read as Western European (Windows); if that is wrong, say its" in source.note
         [row] = read(source.stream, "v.csv")
     assert row.comment == "naïve “Größe”"
     assert rows_in("v.csv", text.encode("cp1250", "replace"), encoding="cp1250")[0].vote == "A"
+
+
+def test_a_chosen_separator_holds_against_the_header_and_lines_keep_their_numbers():
+    data = b"\xef\xbb\xbfpair,voter,vote,a;b;c;d;e\n7,ann,A,x\n"
+    with ExitStack() as copies:
+        [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies, separator="comma").tables
+        [row, *_] = read(source.stream, "v.csv")
+    assert (row.line, row.item, row.vote) == (2, "7", "A")
 
 
 def test_words_of_other_letters_are_not_taken_for_windows_1252():

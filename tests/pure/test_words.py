@@ -61,6 +61,10 @@ RETIRED = {
     "as often as makes sense": "All retries are used up",
     "asked once more to be read": "Repaired replies",
     "drawn at random hangs on": "random draws are seeded by the run's number",
+    "left out on purpose": "Which judge gave these 40 verdicts?",
+    "nobody can be shown it": "no text in this column",
+    "it waits for a worker: imports": "Second in line, behind big50k.csv (63 % done).",
+    "what is made of it": "Name “umfrage”, new project “umfrage”, 1 vote per pair, …",
     "these figures follow within seconds": "10 newer votes; updating",
 }
 # A rounding mode of the standard library.

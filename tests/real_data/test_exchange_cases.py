@@ -84,7 +84,7 @@ def test_other_encodings_and_tabs_are_read(name):
     assert choices_of(run) == ["A", "A"]
     prompts = run.queue.items.values_list("a__prompt", flat=True)
     assert not any("\ufffd" in prompt for prompt in prompts)
-    assert ("read as cp949" in said) == (name == "cp949.csv")
+    assert ("read as Korean (Windows)" in said) == (name == "cp949.csv")
 
 
 def test_the_arena_of_conversations_is_read():

@@ -1,8 +1,8 @@
 """Formats that a mapping reads whole: by their id, what they are, and the columns that they have.
 
 Sources: huggingface.co/docs/trl/dataset_formats (KTO: unpaired preference), and the data cards of
-openai/webgpt_comparisons, openai/summarize_from_feedback, PKU-Alignment/PKU-SafeRLHF and
-nvidia/HelpSteer2 on huggingface.co/datasets.
+openai/webgpt_comparisons, openai/summarize_from_feedback, PKU-Alignment/PKU-SafeRLHF,
+HannahRoseKirk/prism-alignment and nvidia/HelpSteer2 on huggingface.co/datasets.
 """
 
 from collections.abc import Callable, Sequence
@@ -74,6 +74,18 @@ FORMATS: Final = (
             labels={"safer": {"column": "safer_response_id", "values": _ZERO_OR_ONE}},
             generator_a="response_0_source",
             generator_b="response_1_source",
+        ),
+    ),
+    Mapped(
+        *("prism", "PRISM", "Conversations whose first answers people rate from 1 to 100."),
+        ("opening_prompt", "conversation_history", "user_id"),
+        # Later answers have prompts of their own.
+        _by(
+            *("", "opening_prompt", "content"),
+            rows="conversation_history[?role == 'model' && turn == `0`]",
+            voter="user_id",
+            vote="score",
+            generator="model_name",
         ),
     ),
     Mapped(
