@@ -29,7 +29,6 @@
   let undoTries = 0;
   let restUntil = 0;
   let shownAt = 0;
-  let votedAt = 0;
   let mine = Number(byId("progress").dataset.mine);
   let fetching = false;
   let askedAtEnd = false;
@@ -235,7 +234,7 @@
     if (item.pair === current()) {
       const hadFocus = item.pair.contains(document.activeElement);
       item.pair.dataset.state = "voted";
-      votedAt = performance.now();
+      shownAt = performance.now();
       if (hadFocus) item.pair.querySelector("[data-next]").focus({ preventScroll: true });
       say(item.spoken);
     } else {
@@ -491,7 +490,7 @@
   }
 
   document.addEventListener("click", (event) => {
-    if (!event.target.closest("[data-next]") || (event.detail && performance.now() - votedAt < UNSEEN_MS)) return;
+    if (!event.target.closest("[data-next]") || (event.detail && performance.now() - shownAt < UNSEEN_MS)) return;
     forgetLast();
     clearNotice();
     advance();
