@@ -145,7 +145,10 @@ def on_page(voter: Voter, queue: Queue, item: Item, question: Question) -> Conte
     """Return what a voter is shown of an item: never more than its outputs."""
     ballot = ballot_for(voter, queue, item)
     outputs = dict(zip(("left", "right"), item.seen(ballot.left), strict=False))
-    is_brief = len(item.a.output) <= BRIEF and messages_of(item.a.output) is None
+    is_brief = all(
+        len(output.output) <= BRIEF and messages_of(output.output) is None
+        for output in outputs.values()
+    )
     token = ballots.issue(ballot)
     return {"item": item, **outputs, "token": token, "question": question, "is_brief": is_brief}
 

@@ -28,6 +28,8 @@ from voting.voters import voter_here
 # A reveal looks for the new ratings this often, ever more slowly: for about half a minute.
 LOOKS = 12
 NO_VERDICT = "no verdict"
+# Under which output the reason of a judge stands, by what the judge picked.
+SIDES = {"Left": "left", "Right": "right"}
 RETRACTED = "You have taken this vote back."
 UNBLINDED = (
     "You had seen what the judges said before you voted this way, so the vote is left out of "
@@ -94,7 +96,8 @@ def _of_one(verdict: Verdict, vote: Entry) -> Context:
     score = "" if verdict.score_a is None else f" ({verdict.score_a:g})"
     return {
         "picked": answer or NO_VERDICT,
-        "in_words": f"said {answer}{score}" if answer else NO_VERDICT,
+        "in_words": f"said {answer}" if answer else NO_VERDICT,
+        "scores": score if answer else "",
         "reason": verdict.feedback or verdict.error,
     }
 
@@ -108,7 +111,8 @@ def _of_pair(verdict: Verdict, left: str) -> Context:
     left_was_a = (left == "A") != (verdict.order == Verdict.Order.SWAPPED)
     return {
         "picked": picked,
-        "in_words": ("said " if verdict.winner else "") + picked + (numbers and f" ({numbers})"),
+        "in_words": ("said " if verdict.winner else "") + picked,
+        "scores": numbers and f" ({numbers})",
         "reason": as_seen(verdict.feedback, "A" if left_was_a else "B") or verdict.error,
         "consistency": _consistency(verdict, picked, left),
     }
@@ -128,12 +132,20 @@ def _consistency(verdict: Verdict, picked: str, left: str) -> str:
     return f"{contradiction}: {orders[0]} in one order, {orders[1]} with the sides swapped."
 
 
-def _makers(item: Item, left: str) -> str:
-    """Say who wrote what was voted on."""
+def _makers(item: Item, left: str) -> list[tuple[str, str]]:
+    """Return who wrote what was voted on, with the side it stood on."""
     if item.b_id is None:
-        return item.a.generator and f"By {item.a.generator}"
+        return [("", item.a.generator)] if item.a.generator else []
     one, other = item.seen(left)
-    return f"Left: {one.generator} · Right: {other.generator}"
+    return [("left", one.generator), ("right", other.generator)]
+
+
+def _by_side(lines: Sequence[Context]) -> list[tuple[str, list[Context]]]:
+    """Group judges by the side they chose; those that chose neither come last."""
+    groups: dict[str, list[Context]] = {"left": [], "right": [], "": []}
+    for line in lines:
+        groups[SIDES.get(line["picked"], "")].append(line)
+    return [(side, group) for side, group in groups.items() if group]
 
 
 def _agree(lines: Sequence[Context], noun: str) -> str:
@@ -178,8 +190,8 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         "headline": headline,
         # All of it in a few words, for a screen reader.
         "spoken": " ".join([f"{headline.replace(' ·', '.')}.", *picks]),
-        "made_by": _makers(item, left),
-        "lines": lines,
+        "makers": _makers(item, left),
+        "sides": _by_side(lines),
         # Folded, where there are judges.
         "baselines": baselines if judges else [],
         "baselines_agree": _agree(baselines, "baseline") or f"{len(baselines)} baselines",

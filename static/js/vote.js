@@ -18,6 +18,7 @@
   const { noun } = desk.dataset; // what is voted on: "pair" or "item"
   const Noun = noun[0].toUpperCase() + noun.slice(1);
 
+  const UNSEEN_MS = 300; // a second click, meant for a choice, is no click on what took its place
   const FULL = 6; // pairs that the server lets a page hold; it leases the first three of them
   const SETTLE_MS = 700; // how long keys rest when a pair comes back under the voter's fingers
   const LEASE_MS = 120_000;
@@ -173,8 +174,10 @@
     const pair = current();
     if (!pair) return;
     const hadFocus = pair.contains(document.activeElement);
+    const isOpen = pair.querySelector(".rubric").open;
     if (pair.dataset.state === "sending") sent.append(pair);
     else pair.remove();
+    if (current()) current().querySelector(".rubric").open = isOpen;
     show(before);
     if (hadFocus) (textToWrite() ?? current() ?? byId("end").querySelector("a, button") ?? byId("main")).focus({ preventScroll: true });
   }
@@ -231,6 +234,7 @@
     if (item.pair === current()) {
       const hadFocus = item.pair.contains(document.activeElement);
       item.pair.dataset.state = "voted";
+      shownAt = performance.now();
       if (hadFocus) item.pair.querySelector("[data-next]").focus({ preventScroll: true });
       say(item.spoken);
     } else {
@@ -447,10 +451,13 @@
     if (!reveal || reveal.dataset.uid === readOut) return;
     readOut = reveal.dataset.uid;
     say(reveal.dataset.spoken);
-    if (current()?.dataset.state) current().querySelector("[data-yours]").textContent = reveal.dataset.headline;
+    const pair = current();
+    if (!pair?.dataset.state) return;
+    pair.querySelector("[data-yours]").textContent = reveal.dataset.headline;
+    for (const maker of reveal.querySelectorAll("[data-maker]")) pair.querySelector(`[data-side="${maker.dataset.maker}"] h3`)?.append(maker.cloneNode(true));
   });
 
-  // Where it has no column of its own, it is a sheet over the pair.
+  // Where it has no row of its own, it is a sheet over the pair.
   const last = byId("last");
 
   function openLast(isOpen) {
@@ -483,14 +490,13 @@
   }
 
   document.addEventListener("click", (event) => {
-    if (!event.target.closest("[data-next]")) return;
+    if (!event.target.closest("[data-next]") || (event.detail && performance.now() - shownAt < UNSEEN_MS)) return;
     forgetLast();
     clearNotice();
     advance();
   });
 
   desk.toggleAttribute("data-empty", !current());
-  if (matchMedia("(min-width: 68rem)").matches) document.querySelector(".rubric").open = true;
   // htmx knows its elements from here on; it asked for this event first.
   document.addEventListener("DOMContentLoaded", () => {
     desk.toggleAttribute("data-ready", true);
