@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db.models import Avg, Count, Q, QuerySet
 from django.db.models.functions import Coalesce, Length
+from django.dispatch import Signal
 
 from judge_eval.config.estimates import calls_per_verdict, cost
 from judge_eval.config.run_config import JoiningJudges, JudgeSpec
@@ -30,10 +31,14 @@ _NOTHING: Final = dict.fromkeys(STEPS, 0)
 _CHARACTERS: Final = Length("a__prompt") + Length("a__output") + Coalesce(Length("b__output"), 0)
 _LATER: Final = "variants are asked once its items are open"
 _STATES: Final = (*JOINABLE, Run.State.JUDGING)
+# Sent with `run` before half of it is held out: reports keep what they say.
+tuning_opens: Final = Signal()
 
 
 def open_for_tuning(run: Run, by: Voter | None = None) -> None:
     with locked_run(run.pk, *_STATES, otherwise=_LATER) as held:
+        if held.queue.held_out_from is None:
+            tuning_opens.send(Run, run=held)
         _change(partial(tuning.open_tuning, held.queue, by))
         Findings.objects.filter(run=held).delete()  # they are of both halves
         held.record("tuning", "Opened for tuning: half of its prompts are held out.")
