@@ -52,6 +52,23 @@ def end(run: Run, by: Voter | None = None) -> None:
         held.record("tuning", "Tuning has ended: the half held out is shown.")
 
 
+def use(run: Run, judge: Judge, by: Voter | None = None) -> None:
+    """Make a judge the one in use: variants are held against it from now on."""
+    _decide(run, partial(tuning.use_judge, run.queue, judge.pk, by), f"{judge.name} is in use.")
+
+
+def drop(run: Run, judge: Judge, by: Voter | None = None) -> None:
+    """Try a variant no further."""
+    _decide(run, partial(tuning.drop_judge, run.queue, judge.pk, by), f"{judge.name} is dropped.")
+
+
+def _decide(run: Run, act: Callable[[], None], words: str) -> None:
+    if not run.queue.is_tuning:
+        raise LifecycleRefused("No tuning is open in this run.")
+    act()
+    run.record("tuning", words)
+
+
 def _change(act: Callable[[], None]) -> None:
     try:
         act()
@@ -143,6 +160,20 @@ def cost_of_asking(run: Run, items: Mapping[Judge, int]) -> dict[Judge, tuple[in
         tokens = calls * (around + characters) // 4
         most[judge] = calls, cost(tokens, calls * longest, price) if price else None
     return most
+
+
+def asked(run: Run) -> dict[UUID, tuple[int, int]]:
+    """Return how many verdicts judges were asked for, and how many of them are to come."""
+    rows = Verdict.objects.filter(judge__run=run).order_by().values_list("judge")
+    waiting = Count("pk", filter=Q(state=Verdict.State.WAITING))
+    counted = rows.annotate(wanted=Count("pk"), waiting=waiting)
+    return {judge: (wanted, left) for judge, wanted, left in counted}
+
+
+def first_try(run: Run, judge: Judge) -> NextStep:
+    """Return how many items, calls and dollars the first step of another wording takes."""
+    items = items_of(run, "first").count()
+    return NextStep("first", items, *cost_of_asking(run, {judge: items})[judge])
 
 
 def ask(run: Run, judge: Judge, step: Step) -> int:
