@@ -222,7 +222,7 @@ def _page(
         "floor": [_floor(figure) for figure in figures.figures if figure.judge.is_baseline],
         "looks": f"Held-out looked at {number_of(len(history.looks), 'time')}",
         "chosen": chosen,
-        "disagreements": _cases(run, disagreements),
+        "disagreements": _cases(run, chosen.name if chosen else "", disagreements),
         "listed_number": number_of(len(disagreements), run.queue.noun),
         "tags": TAGS,
         "tag_counts": tag_counts(run),
@@ -288,20 +288,20 @@ def side_in_words(choice: str) -> str:
     return {"A": "the left", "B": "the right"}.get(choice) or short_name(choice)
 
 
-def _cases(run: Run, disagreements: Sequence[Disagreement]) -> list[Case]:
+def _cases(run: Run, name: str, disagreements: Sequence[Disagreement]) -> list[Case]:
     pairs = pairs_beginning(run, [each.verdict.item.position for each in disagreements])
-    return [_case(each, pairs[each.verdict.item.position]) for each in disagreements]
+    return [_case(name, each, pairs[each.verdict.item.position]) for each in disagreements]
 
 
-def _case(disagreement: Disagreement, pair: Any) -> Case:
+def _case(name: str, disagreement: Disagreement, pair: Any) -> Case:
     verdict = disagreement.verdict
     chosen = {
-        f"{verdict.judge.name}'s choice": verdict.winner,
+        f"{name}'s choice": verdict.winner,
         "people's choice": disagreement.choice,
     }
     outputs = [
-        (output, text, [whose for whose, side in chosen.items() if side == name])
-        for name, output, text in outputs_beginning(pair)
+        (output, text, [whose for whose, choice in chosen.items() if choice == side])
+        for side, output, text in outputs_beginning(pair)
     ]
     return Case(disagreement, pair.prompt, outputs)
 
