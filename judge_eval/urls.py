@@ -44,6 +44,8 @@ of_a_run = [
     path("workshop/add", on_demand(f"{_workshop}.add_variant"), name="add-variant"),
     path("workshop/<uuid:judge_id>/ask", on_demand(f"{_workshop}.ask_variant"), name="ask-variant"),
     path("workshop/<uuid:judge_id>/look", on_demand(f"{_workshop}.look"), name="look-held-out"),
+    path("workshop/<uuid:judge_id>/use", on_demand(f"{_workshop}.use_judge"), name="use-judge"),
+    path("workshop/<uuid:judge_id>/drop", on_demand(f"{_workshop}.drop"), name="drop-variant"),
     path("workshop/<uuid:judge_id>/tag", on_demand(f"{_workshop}.tag"), name="tag-disagreement"),
     path(
         "workshop/<uuid:judge_id>/suggest",

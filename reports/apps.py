@@ -10,6 +10,11 @@ class ReportsConfig(AppConfig):
     name = "reports"
 
     def ready(self) -> None:
+        # Models are not loaded before.
+        from judge_eval.runs.variants import tuning_opens
+        from reports.report.before_tuning import keep_reports
+
+        tuning_opens.connect(keep_reports)
         for module in settings.SCORER_MODULES:
             import_module(module)
 

@@ -10,6 +10,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from judge_eval.models import Run
 from voting.models import ApiKey, Identified, Item, Project, Queue
@@ -271,10 +272,29 @@ class Share(models.Model):
     def is_frozen(self) -> bool:
         return self.frozen is not None
 
+    @cached_property
+    def is_project_tuned(self) -> bool:
+        """Whether half of a run of the project is held out; links are found together with it."""
+        return Queue.objects.filter(project=self.project_id, is_tuning=True).exists()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a live one shows what held before judges were tuned."""
+        return self.run.queue.is_tuning if self.run else self.is_project_tuned
+
     @property
     def frozen_seq(self) -> int | None:
         """The ledger entry that it is frozen at."""
         return None if self.frozen is None else self.frozen["head"]["seq"]
+
+
+class ReportBeforeTuning(models.Model):
+    """What a report said last before judges were tuned: its live links show it until that ends."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    # Without a run it is the report of the project.
+    run = models.ForeignKey(Run, models.CASCADE, null=True, related_name="+")
+    report = models.JSONField()
 
 
 class FrozenRows(models.Model):

@@ -1,9 +1,12 @@
 """Two halves of a queue's prompts: judges are tuned on one, and told by the other, held out.
 
-A `parameters` entry of the queue says that tuning was opened, looked at or ended::
+A `parameters` entry of the queue says that tuning was opened or ended, that somebody looked at the
+half held out, and what they found, and which judge is in use or dropped::
 
     {"tuning": {"event": "opened", "held_out_from": 2305843009213693952, "turned": [17]}}
-    {"tuning": {"event": "looked", "judge": JUDGE}}
+    {"tuning": {"event": "looked", "judge": JUDGE, "found": "…"}}
+    {"tuning": {"event": "used", "judge": JUDGE}}
+    {"tuning": {"event": "dropped", "judge": JUDGE}}
     {"tuning": {"event": "ended"}}
 
 A prompt is held out if its keyed number (`voting.order.half_number`) is that number or larger: a
@@ -19,6 +22,7 @@ go on voting, and to a voter the voter's own votes, which the voter knows. A bac
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final, Literal
@@ -125,15 +129,53 @@ def opened_at(queue: Queue) -> datetime | None:
     return opened.values_list("at", flat=True).first() if queue.is_tuning else None
 
 
-def note_look(queue: Queue, judge: UUID, by: Voter | None = None) -> None:
-    """Put into the ledger that somebody looks at how a judge does on the half held out."""
-    _record(queue, "looked", by, judge=str(judge))
+def note_look(queue: Queue, judge: UUID, by: Voter | None = None, found: str = "") -> None:
+    """Put into the ledger that somebody looks at how a judge does on the half held out.
+
+    What they found is text, as a ledger has no floats.
+    """
+    _record(queue, "looked", by, judge=str(judge), **({"found": found} if found else {}))
+
+
+def use_judge(queue: Queue, judge: UUID, by: Voter | None = None) -> None:
+    """Name the judge that others are held against."""
+    _record(queue, "used", by, judge=str(judge))
+
+
+def drop_judge(queue: Queue, judge: UUID, by: Voter | None = None) -> None:
+    _record(queue, "dropped", by, judge=str(judge))
+
+
+@dataclass(frozen=True)
+class History:
+    """What was done while judges were tuned: judges by their numbers, the oldest first."""
+
+    looks: list[str]
+    # What the last look found, if it is still to be decided on.
+    undecided: str
+    in_use: str
+    dropped: frozenset[str]
+
+
+def history_of(queue: Queue) -> History:
+    looks, dropped, in_use, undecided = list[str](), set[str](), "", ""
+    for payload in _entries(queue).values_list("payload", flat=True):
+        change = payload[TUNING]
+        if change["event"] == "looked":
+            looks.append(change["judge"])
+            undecided = change.get("found", "")
+        elif change["event"] == "used":
+            in_use, undecided = change["judge"], ""
+            dropped.discard(in_use)
+        elif change["event"] == "dropped":
+            dropped.add(change["judge"])
+            undecided = ""
+    return History(looks, undecided, in_use, frozenset(dropped))
 
 
 def looks_at(queue: Queue) -> list[str]:
     """Return the judges whose figures of the half held out were looked at, once for each look."""
-    looked = _entries(queue).filter(**{f"payload__{TUNING}__event": "looked"})
-    return [payload[TUNING]["judge"] for payload in looked.values_list("payload", flat=True)]
+    return history_of(queue).looks
 
 
 def _entries(queue: Queue) -> Any:
@@ -143,7 +185,7 @@ def _entries(queue: Queue) -> Any:
 
 def _record(
     queue: Queue,
-    event: Literal["opened", "looked", "ended"],
+    event: Literal["opened", "looked", "used", "dropped", "ended"],
     by: Voter | None,
     **about: int | str | list[int],
 ) -> None:

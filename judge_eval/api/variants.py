@@ -148,7 +148,7 @@ def list_variants(request: HttpRequest, run_id: Prefix) -> Any:
 
 def _workshop(run: Run) -> JsonObject:
     is_split = run.queue.held_out_from is not None
-    figures, behind = tuning_figures(run)
+    figures, behind, _ = tuning_figures(run)
     judges = [figure.judge for figure in figures]
     steps = variants.next_steps(run, judges) if run.queue.is_tuning else {}
     return {

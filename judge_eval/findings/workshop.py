@@ -28,6 +28,17 @@ class TuningFigures(NamedTuple):
 
     figures: list[VariantFigure]
     behind: bool
+    computed: RunFindings | None = None
+
+    def difference(self, judge: Judge, other: Judge) -> tuple[float | None, ...]:
+        """Return by how much a judge agrees more than another one, and its interval's ends."""
+        ids = [each.id for each in self.computed.judges] if self.computed else []
+        if self.computed is None or not {str(judge.pk), str(other.pk)} <= {*ids}:
+            return None, None, None
+        row, column = ids.index(str(judge.pk)), ids.index(str(other.pk))
+        claims = self.computed.claims
+        matrices = (claims.difference, claims.difference_low, claims.difference_high)
+        return tuple(matrix[row][column] for matrix in matrices)
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,7 @@ def tuning_figures(run: Run) -> TuningFigures:
         figures.append(VariantFigure(judge, *about))
     behind = computed is None or row.seq < run.board.seq or is_sealing(run)
     order = best_first([figure.overall.value for figure in figures])
-    return TuningFigures([figures[place] for place in order], behind)
+    return TuningFigures([figures[place] for place in order], behind, computed)
 
 
 def look_at_held_out(run: Run, judge: Judge, by: Voter | None = None) -> HeldOut:

@@ -1,8 +1,10 @@
 """The workshop of a run: variants of a judge, tuned on one half of its votes, told by the other."""
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -23,18 +25,24 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.findings.columns import share_cell
+from judge_eval.findings.disputed import outputs_beginning, pairs_beginning
 from judge_eval.findings.few import require_votes_first
-from judge_eval.findings.workshop import (
-    HeldOut,
-    VariantFigure,
-    look_at_held_out,
-    tuning_figures,
-)
+from judge_eval.findings.held_out_check import check_held_out
+from judge_eval.findings.workshop import TuningFigures, VariantFigure, tuning_figures
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import provider_names
+from judge_eval.pages.workshop_state import (
+    Contender,
+    Workshop,
+    cost_of,
+    next_thing,
+    picture,
+    stages,
+)
 from judge_eval.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
 from judge_eval.runs import providers, variants
 from judge_eval.runs.disagreements import (
+    Disagreement,
     Tag,
     tag_counts,
     tag_disagreement,
@@ -48,12 +56,13 @@ from judge_eval.runs.suggestion import latest, suggest
 from judge_eval.web import run_action, run_page, shortened
 from voting import tuning
 from voting.access import user_of
+from voting.choices import short_name
 from voting.kinds import kind_of
-from voting.models import Voter
+from voting.models import Inference, Item, Voter
 from voting.voters import voter_of_user
 
 # Of a new variant, what is always stated; the rest is folded.
-_FIRST = ("id", "model", "provider", "instructions")
+_FIRST = ("id", "instructions")
 _LEFT_OPEN = "Empty: as other judges."
 _ORDERS = {
     "": "as other judges",
@@ -68,6 +77,15 @@ _STEPS: dict[variants.Step, str] = {
     "tuning": "the tuning half",
     "all": "all items",
 }
+
+
+# What somebody says of a disagreement, with the key that says so.
+TAGS = (
+    (Tag.JUDGE_WRONG.value, "Judge is wrong", "1"),
+    (Tag.VOTE_SLIP.value, "People slipped", "2"),
+    (Tag.RUBRIC_UNCLEAR.value, "Rubric unclear", "3"),
+    (Tag.BOTH_FINE.value, "Both fine", "4"),
+)
 
 
 class VariantForm(forms.Form):
@@ -171,62 +189,154 @@ def _page(
     request: HttpRequest,
     run: Run,
     form: VariantForm | None = None,
-    held: HeldOut | None = None,
     status: int = 200,
 ) -> HttpResponse:
     is_split = run.queue.held_out_from is not None
-    figures, behind = tuning_figures(run)
-    wordings = _wordings(run)
-    judges = [figure for figure in figures if not figure.judge.is_baseline]
-    # None is asked anything here once the tuning has ended.
-    to_ask = [each.judge for each in judges if run.queue.is_tuning]
-    steps = variants.next_steps(run, to_ask)
-    floating = floating_models(run)
-    answering = set(with_verdicts(run).values_list("pk", flat=True))
-    rows = [
-        _row(run, each, steps, wordings)
-        | {"note": floating.get(each.judge.pk, ""), "asked": each.judge.pk in answering}
-        for each in judges
-    ]
-    chosen = (request.GET or request.POST).get("judge", "")
-    judge = next((row["judge"] for row in rows if str(row["judge"].pk) == chosen), None)
-    judge = judge or next((row["judge"] for row in rows if row["asked"]), None)
-    looks = len(tuning.looks_at(run.queue)) if is_split else 0
+    figures, wordings = tuning_figures(run), _wordings(run)
+    contenders = _contenders(run, figures)
+    history = tuning.history_of(run.queue)
+    unseen = run.queue.items.filter(is_held_out=True, unusable="").count() if is_split else 0
+    workshop = Workshop(run, contenders, figures, history, unseen)
+    chosen = _chosen(request, workshop)
+    disagreements = visible_disagreements(request, chosen) if chosen else []
+    sorted_ones = sum(each.tag is not None for each in disagreements)
+    workshop = replace(workshop, disagreements=len(disagreements), sorted=sorted_ones)
+    thing = next_thing(workshop) if run.queue.is_tuning else None
     sides = [request.GET.get(side, "") for side in ("left", "right")]
     compared = [wordings[side].text for side in sides if side in wordings]
+    floating = floating_models(run)
+    used = workshop.in_use
     context: Context = {
         "run": run,
         "tab": "run",
         "has_outputs": has_outputs(run.queue),
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
-        "rows": rows,
-        "behind": behind,
-        "floor": [_floor(figure) for figure in figures if figure.judge.is_baseline],
-        "looks": f"Held-out looked at {number_of(looks, 'time')}",
-        "held": held and _held(held),
-        "chosen": judge,
-        "disagreements": visible_disagreements(request, judge) if judge else [],
-        "tags": Tag.choices,
+        "used": used,
+        "thing": thing,
+        "stages": stages(workshop, thing.stage) if thing else [],
+        "plot": picture(workshop),
+        "rows": [_row(workshop, each, wordings, floating) for each in contenders],
+        "behind": figures.behind,
+        "is_live": figures.behind or any(each.waiting for each in contenders),
+        "floor": [_floor(figure) for figure in figures.figures if figure.judge.is_baseline],
+        "looks": f"Held-out looked at {number_of(len(history.looks), 'time')}",
+        "chosen": chosen,
+        "disagreements": _cases(run, chosen.name if chosen else "", disagreements),
+        "listed_number": number_of(len(disagreements), run.queue.noun),
+        "tags": TAGS,
         "tag_counts": tag_counts(run),
         "wordings": wordings,
         "sides": [("left", "From", sides[0]), ("right", "to", sides[1])],
         "diff": _diff(*compared) if "right" in request.GET and len(compared) == 2 else [],
         "suggest": SuggestForm(run),
+        "first_try": _first_try(run, used) if run.queue.is_tuning else "",
         **_suggested(run, wordings),
     }
-    context["form"] = form or VariantForm(run, initial=_initial(request, context))
+    context["form"] = form or VariantForm(run, initial=_initial(request, context, workshop))
     return render(request, "judge_eval/workshop.html", context, status=status)
 
 
-def _initial(request: HttpRequest, context: Context) -> Context:
-    """Return what stands in the form of a new variant: the usual wording, or the suggested one."""
+def _contenders(run: Run, figures: TuningFigures) -> list[Contender]:
+    judges = [figure for figure in figures.figures if not figure.judge.is_baseline]
+    # None is asked anything here once the tuning has ended.
+    to_ask = [each.judge for each in judges if run.queue.is_tuning]
+    steps, asked = variants.next_steps(run, to_ask), variants.asked(run)
+    for figure in judges:
+        figure.judge.run = run
+    return [
+        Contender(each, steps.get(each.judge.pk), *asked.get(each.judge.pk, (0, 0)))
+        for each in judges
+    ]
+
+
+def _chosen(request: HttpRequest, workshop: Workshop) -> Judge | None:
+    """Return the judge whose disagreements are shown: the one named, or the one in use."""
+    answering = set(with_verdicts(workshop.run).values_list("pk", flat=True))
+    judges = [c.judge for c in workshop.contenders]
+    named = (request.GET or request.POST).get("judge", "")
+    first = [judge for judge in judges if str(judge.pk) == named]
+    used = [workshop.in_use.judge] if workshop.in_use else []
+    some = [*used, *judges]
+    return next(iter([*first, *(judge for judge in some if judge.pk in answering)]), None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A disagreement as a card: how its texts begin, and who chose which."""
+
+    disagreement: Disagreement
+    prompt: str
+    # Of each output: the output, how it begins, and whose choice it is.
+    outputs: list[tuple[Inference, str, list[str]]]
+
+    @property
+    def item(self) -> Item:
+        return self.disagreement.verdict.item
+
+    @property
+    def judge_choice(self) -> str:
+        return side_in_words(self.disagreement.verdict.winner)
+
+    @property
+    def people_choice(self) -> str:
+        return side_in_words(self.disagreement.choice)
+
+
+def side_in_words(choice: str) -> str:
+    """Name a choice as on the card, whose first output stands on the left."""
+    return {"A": "the left", "B": "the right"}.get(choice) or short_name(choice)
+
+
+def _cases(run: Run, name: str, disagreements: Sequence[Disagreement]) -> list[Case]:
+    pairs = pairs_beginning(run, [each.verdict.item.position for each in disagreements])
+    return [_case(name, each, pairs[each.verdict.item.position]) for each in disagreements]
+
+
+def _case(name: str, disagreement: Disagreement, pair: Any) -> Case:
+    verdict = disagreement.verdict
+    chosen = {
+        f"{name}'s choice": verdict.winner,
+        "people's choice": disagreement.choice,
+    }
+    outputs = [
+        (output, text, [whose for whose, choice in chosen.items() if choice == side])
+        for side, output, text in outputs_beginning(pair)
+    ]
+    return Case(disagreement, pair.prompt, outputs)
+
+
+def _first_try(run: Run, used: Contender | None) -> str:
+    """Say what the first step of another wording costs, if it is asked of the model in use."""
+    if used is None or used.judge.provider == Judge.IMPORTED:
+        return ""
+    return cost_of(variants.first_try(run, used.judge))
+
+
+def _initial(request: HttpRequest, context: Context, workshop: Workshop) -> Context:
+    """Return what stands in the form of a new variant: the wording in use, or a suggested one."""
     suggestion = context["suggestion"]
+    used = workshop.in_use
+    judge = used.judge if used else None
+    text = context["wordings"][str(judge.pk) if judge else ""].text
     if suggestion and suggestion.text and "draft" in request.GET:
-        judge = suggestion.judge
-        about = {"model": judge.model, "provider": judge.provider}
-        return about | {"instructions": suggestion.text, "repeats": 1}
-    return {"instructions": context["wordings"][""].text, "repeats": 1}
+        judge, text = suggestion.judge, suggestion.text
+    about: Context = {"instructions": text, "repeats": 1}
+    if judge is not None:
+        about["id"] = _next_label(judge.name, {c.judge.name for c in workshop.contenders})
+    if judge is not None and judge.provider != Judge.IMPORTED:
+        about |= {"model": judge.model, "provider": judge.provider}
+    return about
+
+
+def _next_label(name: str, taken: Collection[str]) -> str:
+    """Return the label of another wording of a judge.
+
+    >>> _next_label("good v2", {"good", "good v2"}), _next_label("good", {"good"})
+    ('good v3', 'good v2')
+    """
+    base = re.sub(r" v\d+$", "", name)
+    return next(label for n in count(2) if (label := f"{base} v{n}") not in taken)
 
 
 class Wording(NamedTuple):
@@ -262,29 +372,30 @@ def _suggested(run: Run, wordings: Mapping[str, Wording]) -> Context:
 
 
 def _row(
-    run: Run,
-    figure: VariantFigure,
-    steps: Mapping[UUID, variants.NextStep],
+    workshop: Workshop,
+    contender: Contender,
     wordings: Mapping[str, Wording],
+    floating: Mapping[UUID, str],
 ) -> Context:
-    judge, itself = figure.judge, figure.itself
-    judge.run = run
-    step = steps.get(judge.pk)
+    judge, itself, step = contender.judge, contender.figure.itself, contender.step
+    used = workshop.in_use
     return {
         "judge": judge,
         "examples": wordings[str(judge.pk)].examples,
-        "figure": _tuning_cell(figure, "not asked yet"),
+        "figure": _tuning_cell(contender.figure, "not asked yet"),
         "itself": percent(itself.value) if itself.value is not None else "",
         "itself_why": (itself.n and itself.why) or "",
-        "flips": [n + 1 for n in figure.flips[: variants.FIRST_ITEMS]],
+        "flips": [n + 1 for n in contender.figure.flips[: variants.FIRST_ITEMS]],
         "step": _in_words(step) if step else "",
+        "note": floating.get(judge.pk, ""),
+        "asked": contender.wanted > contender.waiting,
+        "in_use": used is not None and used.judge == judge,
+        "dropped": str(judge.pk) in workshop.history.dropped,
     }
 
 
 def _in_words(step: variants.NextStep) -> str:
-    cost = "cost not known" if step.usd is None else f"at most ${step.usd:.4f}"
-    what = f"{number_of(step.items, 'item')}, {number_of(step.calls, 'call')}, {cost}"
-    return f"Ask about {_STEPS[step.step]} ({what})"
+    return f"Ask about {_STEPS[step.step]} ({number_of(step.items, 'item')}, {cost_of(step)})"
 
 
 def _floor(figure: VariantFigure) -> Context:
@@ -293,16 +404,6 @@ def _floor(figure: VariantFigure) -> Context:
 
 def _tuning_cell(figure: VariantFigure, nothing: str) -> Cell:
     return replace(share_cell(figure.overall, "votes", nothing), label="Tuning half")
-
-
-def _held(held: HeldOut) -> Context:
-    gap = held.gap or 0
-    than = f"{abs(gap):.1f} points {'less' if gap >= 0 else 'more'} than on the tuning half"
-    return {
-        "judge": held.judge,
-        "figure": share_cell(held.overall, "votes", "it was not asked about this half"),
-        "gap": "" if held.gap is None else than,
-    }
 
 
 # --- what can be done ----------------------------------------------------------------------------
@@ -322,13 +423,17 @@ def end_tuning(request: HttpRequest, run: Run) -> HttpResponse:
 
 @run_action("run")
 def add_variant(request: HttpRequest, run: Run) -> HttpResponse:
+    """Let a variant join, and where that is wanted ask it about a few items at once."""
     form = VariantForm(run, request.POST)
     if form.is_valid() and form.joining is not None:
         try:
-            variants.add(run, form.joining)
-            return redirect("run-workshop", run.pk)
+            [judge] = variants.add(run, form.joining)
         except ConfigInvalid as invalid:
             form.add_error(None, shortened(invalid.errors))
+        else:
+            if "try" in request.POST:
+                variants.ask(run, judge, "first")
+            return redirect("run-workshop", run.pk)
     return _page(request, run, form, status=422)
 
 
@@ -337,14 +442,31 @@ def ask_variant(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
     judge = _judge(run, judge_id)
     if step := variants.next_step(run, judge):
         variants.ask(run, judge, step.step)
-    return redirect("run-progress", run.pk)
+    return redirect("run-workshop", run.pk)
 
 
 @run_action("run")
 def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
-    """Show a variant's figure on the half held out; that is counted, so it takes a button."""
+    """Hold a variant against the judge in use on the half held out; it is counted."""
     judge = _judge(run, judge_id)
-    return _page(request, run, held=look_at_held_out(run, judge, _by(request, run)))
+    history, figures = tuning.history_of(run.queue), tuning_figures(run)
+    used = Workshop(run, _contenders(run, figures), figures, history, unseen=0).in_use
+    if used is None or used.judge == judge:
+        raise LifecycleRefused("Name the judge in use first: the variant is held against it.")
+    check_held_out(run, judge, used.judge, _by(request, run))
+    return redirect("run-workshop", run.pk)
+
+
+@run_action("run")
+def use_judge(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
+    variants.use(run, _model(run, judge_id), _by(request, run))
+    return redirect("run-workshop", run.pk)
+
+
+@run_action("run")
+def drop(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
+    variants.drop(run, _judge(run, judge_id), _by(request, run))
+    return redirect("run-workshop", run.pk)
 
 
 @run_action("run")
@@ -353,11 +475,11 @@ def tag(request: HtmxRequest, run: Run, judge_id: UUID) -> HttpResponse:
     if not form.is_valid():
         raise Problem(422, f"Name an item, and a tag: {listed(Tag.values)}.")
     by = _by(request, run)
-    each = tag_disagreement(request, judge, **form.cleaned_data, by=by)
+    tagged = tag_disagreement(request, judge, **form.cleaned_data, by=by)
     if not request.htmx:
         where = f"{reverse('run-workshop', args=[run.pk])}?judge={judge.pk}#disagreements"
         return redirect(where)
-    context = {"run": run, "chosen": judge, "each": each, "tags": Tag.choices}
+    context = {"run": run, "chosen": judge, "each": tagged, "tags": TAGS}
     context |= {"is_tagged": True, "tag_counts": tag_counts(run)}
     return render(request, "judge_eval/_tag_form.html", context)
 
@@ -379,7 +501,7 @@ def _model(run: Run, judge_id: UUID) -> Judge:
 def _judge(run: Run, judge_id: UUID) -> Judge:
     judge = _model(run, judge_id)
     if not judge.is_tuned:
-        raise LifecycleRefused(f"{judge.name} joined before the tuning: it is no variant.")
+        raise LifecycleRefused(f"{judge.name} is not a variant: it was added before tuning began.")
     return judge
 
 

@@ -24,10 +24,13 @@ _SLIP: Final = f"{SLIP_BEGINS} {{judge}} says {{answer}}, most people say {{peop
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A verdict and, in words, what most people say instead."""
+    """A verdict and, in words, what most people say instead: so many of the voters."""
 
     verdict: Verdict
     people: str
+    choice: str = ""
+    agreeing: int = 0
+    voters: int = 0
 
     @property
     def answer(self) -> str:
@@ -70,11 +73,20 @@ def _verdicts(judge: Judge) -> QuerySet[Verdict]:
 def _disagreements(verdicts: QuerySet[Verdict]) -> list[Disagreement]:
     votes = votes_on(Q(item__in=verdicts.order_by().values("item")))
     rows = verdicts.values_list("pk", "item", "winner")
-    chosen = ((pk, winner, majority(votes[item])) for pk, item, winner in rows)
-    unlike = ((pk, people) for pk, winner, people in chosen if people not in ("", winner))
-    first = dict(islice(unlike, MOST_DISAGREEMENTS))
+    chosen = ((pk, winner, majority(votes[item]), votes[item]) for pk, item, winner in rows)
+    unlike = ((pk, most, cast) for pk, winner, most, cast in chosen if most not in ("", winner))
+    first = {pk: (most, cast) for pk, most, cast in islice(unlike, MOST_DISAGREEMENTS)}
     loaded = verdicts.in_bulk(list(first))
-    return [Disagreement(loaded[pk], short_name(people)) for pk, people in first.items()]
+    return [
+        Disagreement(
+            verdict=loaded[pk],
+            people=short_name(most),
+            choice=most,
+            agreeing=sum(choice == most for choice, _ in cast),
+            voters=len(cast),
+        )
+        for pk, (most, cast) in first.items()
+    ]
 
 
 def tag_disagreement(

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db.models import Avg, Count, Q, QuerySet
 from django.db.models.functions import Coalesce, Length
+from django.dispatch import Signal
 
 from judge_eval.config.estimates import calls_per_verdict, cost
 from judge_eval.config.run_config import JoiningJudges, JudgeSpec
@@ -30,10 +31,14 @@ _NOTHING: Final = dict.fromkeys(STEPS, 0)
 _CHARACTERS: Final = Length("a__prompt") + Length("a__output") + Coalesce(Length("b__output"), 0)
 _LATER: Final = "variants are asked once its items are open"
 _STATES: Final = (*JOINABLE, Run.State.JUDGING)
+# Sent with `run` before half of it is held out: reports keep what they say.
+tuning_opens: Final = Signal()
 
 
 def open_for_tuning(run: Run, by: Voter | None = None) -> None:
     with locked_run(run.pk, *_STATES, otherwise=_LATER) as held:
+        if held.queue.held_out_from is None:
+            tuning_opens.send(Run, run=held)
         _change(partial(tuning.open_tuning, held.queue, by))
         Findings.objects.filter(run=held).delete()  # they are of both halves
         held.record("tuning", "Opened for tuning: half of its prompts are held out.")
@@ -45,6 +50,23 @@ def end(run: Run, by: Voter | None = None) -> None:
         _change(partial(tuning.end_tuning, held.queue, by))
         Findings.objects.filter(run=held).delete()  # they are of one half
         held.record("tuning", "Tuning has ended: the half held out is shown.")
+
+
+def use(run: Run, judge: Judge, by: Voter | None = None) -> None:
+    """Make a judge the one in use: variants are held against it from now on."""
+    _decide(run, partial(tuning.use_judge, run.queue, judge.pk, by), f"{judge.name} is in use.")
+
+
+def drop(run: Run, judge: Judge, by: Voter | None = None) -> None:
+    """Try a variant no further."""
+    _decide(run, partial(tuning.drop_judge, run.queue, judge.pk, by), f"{judge.name} is dropped.")
+
+
+def _decide(run: Run, act: Callable[[], None], words: str) -> None:
+    if not run.queue.is_tuning:
+        raise LifecycleRefused("No tuning is open in this run.")
+    act()
+    run.record("tuning", words)
 
 
 def _change(act: Callable[[], None]) -> None:
@@ -138,6 +160,20 @@ def cost_of_asking(run: Run, items: Mapping[Judge, int]) -> dict[Judge, tuple[in
         tokens = calls * (around + characters) // 4
         most[judge] = calls, cost(tokens, calls * longest, price) if price else None
     return most
+
+
+def asked(run: Run) -> dict[UUID, tuple[int, int]]:
+    """Return how many verdicts judges were asked for, and how many of them are to come."""
+    rows = Verdict.objects.filter(judge__run=run).order_by().values_list("judge")
+    waiting = Count("pk", filter=Q(state=Verdict.State.WAITING))
+    counted = rows.annotate(wanted=Count("pk"), waiting=waiting)
+    return {judge: (wanted, left) for judge, wanted, left in counted}
+
+
+def first_try(run: Run, judge: Judge) -> NextStep:
+    """Return how many items, calls and dollars the first step of another wording takes."""
+    items = items_of(run, "first").count()
+    return NextStep("first", items, *cost_of_asking(run, {judge: items})[judge])
 
 
 def ask(run: Run, judge: Judge, step: Step) -> int:

@@ -333,6 +333,35 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ReportBeforeTuning",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("report", models.JSONField()),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="voting.project",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="judge_eval.run",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="FrozenRows",
             fields=[
                 (

@@ -21,6 +21,7 @@ from humanjudge.http import Context
 from judge_eval.models import Run
 from judge_eval.web import find_run
 from reports.models import FrozenRows, Share
+from reports.report.before_tuning import is_waiting, report_before_tuning
 from reports.report.bundle import frozen_rows
 from reports.report.make import NotComputed, is_current, report_of
 from reports.report.model import Report
@@ -28,6 +29,7 @@ from voting.access import require, require_login, user_of
 from voting.changes import note_change
 from voting.ledger.bulk_sql import one_moment
 from voting.models import Project, Queue
+from voting.tuning import is_tuned
 
 MOST_DAYS: Final = 3650
 MOST_LISTED: Final = 500
@@ -165,8 +167,12 @@ def _frozen(project: Project, run: Run | None) -> tuple[Report, bytes | None]:
     While votes come faster than figures follow, these are of different ends of the ledger: then
     there is no bundle.
     """
-    report = report_of(Project.objects.get(pk=project.pk), run)
-    return report, frozen_rows(project) if is_current(report) else None
+    project = Project.objects.get(pk=project.pk)
+    if is_waiting(project.pk, run):
+        return report_before_tuning(project, run), None
+    report = report_of(project, run)
+    keeps_rows = is_current(report) and not is_tuned(project.pk)
+    return report, frozen_rows(project) if keeps_rows else None
 
 
 def _hash(token: str) -> str:
@@ -178,6 +184,8 @@ def find_share(token: str) -> Share | None:
     """Return the link of a token, None for a wrong, a revoked and an expired one alike."""
     lives = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
     shares = Share.objects.select_related("project", "run__queue", "run__board")
+    tuned = Queue.objects.filter(project=OuterRef("project"), is_tuning=True)
+    shares = shares.annotate(is_project_tuned=Exists(tuned))
     return shares.filter(lives, token_sha256=_hash(token), revoked_at__isnull=True).first()
 
 

@@ -49,11 +49,17 @@ from voting.models import Inference
 Outputs: TypeAlias = Mapping[int, list[tuple[str, Inference, str]]]
 
 
-def report_context(report: Report, *, is_frozen: bool, outputs: Outputs) -> Context:
-    """Return what stands on a report; `outputs` are those that its link shows."""
+def report_context(
+    report: Report, *, is_frozen: bool, outputs: Outputs, is_waiting: bool = False
+) -> Context:
+    """Return what stands on a report; `outputs` are those that its link shows.
+
+    `is_waiting` says that it stays as it is while judges are tuned.
+    """
     return {
         "report": report,
         "is_frozen": is_frozen,
+        "is_waiting": is_waiting,
         "since": _since(report.since),
         "headline": headline(report),
         "sections": list(_sections(report, outputs)),

@@ -37,6 +37,7 @@ from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.pictures import INERT
 from judge_eval.models import Findings, Run
 from reports.models import CompositeDefinition, FrozenRows, Share
+from reports.report.before_tuning import leave_out_held_out, report_before_tuning
 from reports.report.bundle import bundle_file
 from reports.report.files import IN_PLACE, TYPES, text_of
 from reports.report.links import count_view, find_share
@@ -47,7 +48,7 @@ from voting import access
 from voting.models import NO_VOTE, Assignment, Entry
 from voting.pictures.rendering import render as render_picture
 from voting.selectors import left_to
-from voting.tuning import OF_BOTH, is_tuned
+from voting.tuning import OF_ALL
 from voting.voters import VOTER_COOKIE
 
 View = Callable[..., HttpResponseBase]
@@ -77,9 +78,6 @@ def public(view: View) -> View:
         share = find_share(token)
         if share is None:
             return problem(request, 404, GONE)
-        # What was frozen before the tuning is of both halves.
-        if share.run.queue.is_tuning if share.run else is_tuned(share.project_id):
-            return problem(request, 409, OF_BOTH)
         try:
             answer = _votes_first(request, share) or view(request, share, token, **options)
         except NotComputed as pending:
@@ -134,19 +132,33 @@ def _as_read_by(request: HttpRequest, share: Share) -> Report:
 
 
 def current(share: Share) -> Report:
-    """Return what a link shows: what was frozen, or what holds at the ledger's present head."""
-    if share.frozen is not None:
-        try:
-            frozen = Report.model_validate(share.frozen)
-        except ValidationError:
-            raise NotComputed(OTHER_VERSION) from None
-        erasures = Entry.objects.filter(NO_VOTE, project=share.project_id, kind=Entry.Kind.ERASURE)
-        counted = erasures.filter(seq__gt=frozen.head.seq).aggregate(
-            people=Count("pk", filter=Q(payload__has_key="voter")),
-            runs=Count("pk", filter=Q(payload__has_key="queue")),
-        )
-        frozen.since = Since(**counted)
-        return frozen
+    """Return what a link shows: what was frozen, or what holds at the ledger's present head.
+
+    While judges are tuned a live one shows what held before that.
+    """
+    stands_still = share.is_waiting
+    if not share.is_frozen and not stands_still:
+        return _live(share)
+    report = _frozen(share) if share.is_frozen else report_before_tuning(share.project, share.run)
+    if stands_still:
+        leave_out_held_out(report)
+    erasures = Entry.objects.filter(NO_VOTE, project=share.project_id, kind=Entry.Kind.ERASURE)
+    counted = erasures.filter(seq__gt=report.head.seq).aggregate(
+        people=Count("pk", filter=Q(payload__has_key="voter")),
+        runs=Count("pk", filter=Q(payload__has_key="queue")),
+    )
+    report.since = Since(**counted)
+    return report
+
+
+def _frozen(share: Share) -> Report:
+    try:
+        return Report.model_validate(share.frozen)
+    except ValidationError:
+        raise NotComputed(OTHER_VERSION) from None
+
+
+def _live(share: Share) -> Report:
     findings = Findings.objects.filter(run__queue__project=share.project_id, part="")
     computed = findings.aggregate(last=Max("computed_at"))["last"]
     defined = CompositeDefinition.objects.filter(run__queue__project=share.project_id)
@@ -171,6 +183,7 @@ def shared_report(request: HttpRequest, share: Share, token: str) -> HttpRespons
     address = request.build_absolute_uri(here)
     context = _context(share, report) | {
         "share": share,
+        "is_tuned": share.is_project_tuned,
         "has_bundle": not share.is_frozen or FrozenRows.objects.filter(share=share).exists(),
         "here": here,
         "address": address,
@@ -189,10 +202,12 @@ def report_html(share: Share, report: Report) -> str:
 
 def _context(share: Share, report: Report) -> Context:
     outputs: Outputs = {}
-    if share.shows_outputs and share.run is not None:
+    if share.shows_outputs and share.run is not None and report.runs:
         pairs = pairs_beginning(share.run, [item.position for item in report.runs[0].disputed])
         outputs = {position: outputs_beginning(pair) for position, pair in pairs.items()}
-    return report_context(report, is_frozen=share.is_frozen, outputs=outputs)
+    is_waiting_now = not share.is_frozen and share.is_waiting
+    about = {"is_frozen": share.is_frozen, "is_waiting": is_waiting_now}
+    return report_context(report, **about, outputs=outputs)
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -202,6 +217,8 @@ def _context(share: Share, report: Report) -> Context:
 @public
 def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpResponseBase:
     """The report with its ledger, for whoever wants to compute it anew; one at a time is made."""
+    if share.is_project_tuned:
+        raise Problem(403, OF_ALL)
     kept = get_object_or_404(FrozenRows, share=share) if share.is_frozen else None
     voters = voters_of(request, share.project_id)
     if voters and left_to(voters).exists():

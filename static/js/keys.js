@@ -46,7 +46,7 @@
   const isVisible = (button) => button.offsetParent && getComputedStyle(button).visibility === "visible";
 
   // Of several questions only one has the keys.
-  const isItsTurn = (button) => button.closest(".question")?.hasAttribute("data-turn") ?? true;
+  const isItsTurn = (button) => button.closest(".question, .case")?.hasAttribute("data-turn") ?? true;
 
   function scrollsItself(event) {
     // As above: what was chosen in a window that has just closed takes no arrow.

@@ -149,6 +149,8 @@ PAGES = {
     "ask-variant": ("POST", "run"),
     "look-held-out": ("POST", "run"),
     "tag-disagreement": ("POST", "run"),
+    "use-judge": ("POST", "run"),
+    "drop-variant": ("POST", "run"),
     "suggest-wording": ("POST", "run"),
     "end-tuning": ("POST", "run"),
     "change-anchors": ("POST", "run"),

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from humanjudge.lib.tables import percent
 from judge_eval.models import Findings
+from judge_eval.runs import variants
 from reports.composite import sources
 from reports.models import Share
 from reports.report.files import badge_svg, headline
@@ -22,6 +23,7 @@ from reports.report.links import make_share, revoke_share
 from reports.report.public import LIMIT, _png_of, current, png_of
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
+from tests.helpers.tuned import fresh
 from tests.makers import (
     key_client,
     make_key,
@@ -400,6 +402,50 @@ def test_a_frozen_report_stays_what_it_was_and_a_live_one_does_not(run):
     another_vote(run)
     assert (read(frozen, "report.json").content, text_of(read(frozen))) == before
     assert votes() == 121
+
+
+def facts(link):
+    """What a link's data say; which draws and keys made them stands in no answer."""
+    return json.loads(read(link, "report.json").content)
+
+
+@pytest.mark.parametrize("of_project", [False, True])
+def test_while_judges_are_tuned_a_link_shows_the_last_state_before_and_never_an_error(
+    run, of_project
+):
+    options = {"of_project": of_project, "is_public": True}
+    (_, frozen), (_, live) = share(run, is_frozen=True, **options), share(run, **options)
+    before = facts(live)
+    variants.open_for_tuning(run)
+    run = fresh(run)
+    another_vote(run)
+    (_, later), (_, frozen_later) = share(run, **options), share(run, is_frozen=True, **options)
+    held_out = {item.position for item in pairs_of(run) if item.is_held_out}
+    assert held_out & {pair["position"] for pair in before["runs"][0]["findings"]["disputed"]}
+    for link in (frozen, live, later, frozen_later):
+        assert {read(link, name).status_code for name in ("", *FILES)} == {200}
+        told = facts(link)
+        assert told["runs"][0]["findings"]["words"] == before["runs"][0]["findings"]["words"]
+        assert told["runs"][0]["findings"]["as_of"]["votes"] == 120
+        of_run = told["runs"][0]
+        listed = [*of_run["disputed"], *of_run["findings"]["disputed"]]
+        assert not held_out & {pair["position"] for pair in listed}
+        refused = read(link, "bundle.zip")
+        assert (refused.status_code, b"bundle.zip" in read(link).content) == (403, False)
+    assert "until that ends, this report stays as it was" in text_of(read(live))
+    variants.end(run)
+    another_vote(run)
+    assert facts(live)["runs"][0]["findings"]["as_of"]["votes"] == 122
+    assert read(live, "bundle.zip").getvalue()
+
+
+def test_a_report_without_figures_before_the_tuning_is_no_error_either():
+    run = make_run(pairs=4)
+    (_, link), (_, of_project) = share(run), share(run, of_project=True)
+    variants.open_for_tuning(run)
+    for address in (link, of_project):
+        for name in ("", "report.html", "report.json", "badge.svg", "card.png"):
+            assert read(address, name).status_code == 200
 
 
 def test_an_erasure_shows_on_a_frozen_report(run):

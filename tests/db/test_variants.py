@@ -1,5 +1,6 @@
 """Judges tuned on one half of a run's votes, and told by the other."""
 
+import re
 from itertools import compress
 
 import pytest
@@ -11,6 +12,7 @@ from judge_eval.api.votes import results_of
 from judge_eval.baselines import names_asked, names_for
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.cache import request_findings
+from judge_eval.findings.held_out_check import check_held_out
 from judge_eval.findings.workshop import look_at_held_out
 from judge_eval.models import REPEATED, Call, Verdict
 from judge_eval.prompts.judge import JudgeQuestion, messages, opening_of, schema
@@ -20,7 +22,7 @@ from tests.helpers import model_calls
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.run_maker import asked_of, go_on, make_provider
-from tests.helpers.tuned import counted, fresh, joining, make_voted_run, opened
+from tests.helpers.tuned import counted, disagreeing, fresh, joining, make_voted_run, opened
 from tests.makers import (
     key_client,
     make_key,
@@ -112,9 +114,11 @@ def test_the_workshop_goes_the_whole_way(at):
     judge = run.judges.get()
     text = client.get(page).content.decode()
     assert "Ask about 20 items of the tuning half (20 items, 40 calls, cost not known)" in text
+    assert "strict was not asked yet. Try it on 20 items 40 calls" in text_of(client.get(page))
     wording = client.get(f"{page}?left=&right={judge.pk}").content.decode()
     assert "<ins>+ &lt;script&gt;</ins>" in wording
-    assert client.post(f"{page}{judge.pk}/ask").status_code == 302
+    assert client.post(f"{page}{judge.pk}/ask").headers["Location"] == page
+    assert "strict has answered 0 of 20 items." in text_of(client.get(page))
     go_on(run)
     assert "are being counted" in text_of(client.get(page))
     counted(run)
@@ -122,16 +126,90 @@ def test_the_workshop_goes_the_whole_way(at):
     assert "are being counted" not in shown
     assert run.calls.filter(state="failed").values_list("error", flat=True).first() is None
     assert "100 %" in shown
-    assert "most people say" in shown
-    assert "Held-out looked at 0 times" in shown
+    assert "1 of 1 person chose" in shown
+    assert client.post(f"{page}{judge.pk}/look").status_code == 409
     client.post(f"{page}{judge.pk}/ask")
     go_on(run)
-    looked = text_of(client.post(f"{page}{judge.pk}/look"))
-    assert "Held-out looked at 1 time" in looked
-    assert "than on the tuning half" in looked
     assert client.post(f"{page}end").status_code == 302
-    assert "The tuning has ended" in text_of(client.get(page))
+    assert "The tuning has ended: everybody sees all votes again." in text_of(client.get(page))
     assert ledger.replay(fresh(run).queue.project, write=False) == []
+
+
+def held_against_each_other(at):
+    """A run whose judge in use is wrong about much, and a variant of it that was asked all."""
+    make_provider(at)
+    run = make_voted_run(80, outputs=disagreeing([f"Answer {n}" for n in range(80)]))
+    lifecycle.add_judges_to(run.pk, joining("judge-hash"))
+    run = go_on(run)
+    variants.open_for_tuning(run)
+    spec = {"id": "reversed", "model": "judge-careful"}
+    [variant] = variants.add(fresh(run), joining(spec))
+    variants.ask(fresh(run), variant, "all")
+    run = go_on(run)
+    counted(run)
+    return fresh(run), run.judges.get(name="judge-hash"), variant
+
+
+def test_a_variant_is_checked_against_the_judge_in_use_on_the_same_unseen_items(at):
+    run, used, variant = held_against_each_other(at)
+    found = check_held_out(run, variant, used)
+    held = run.queue.items.filter(is_held_out=True)
+    assert found.items == held.count() == 40
+    assert found.share == 0
+    assert found.difference == pytest.approx(found.share - found.share_against)
+    assert found.low < found.difference < found.high < 0
+    assert (found.needed, found.verb) == (20, "drop")
+    assert found.evidence_against > 20 > found.evidence
+    # The other way round it is kept; each further variant that is looked at makes it harder.
+    again = check_held_out(run, used, variant)
+    assert (again.verb, again.difference) == ("keep", -found.difference)
+    more = {"id": "third", "model": "judge-careful", "instructions": "Third."}
+    [third] = variants.add(fresh(run), joining(more))
+    run = fresh(run)
+    assert check_held_out(run, third, used).needed == 40
+    assert tuning.looks_at(run.queue) == [str(judge.pk) for judge in (variant, used, third)]
+    assert ledger.replay(run.queue.project, write=False) == []
+
+
+def test_the_page_checks_and_keeps_or_drops(at):
+    run, used, variant = held_against_each_other(at)
+    client, page = user_client(), f"/runs/{run.pk}/workshop/"
+    text = text_of(client.get(page))
+    assert "Make judge-hash better" in text
+    assert "reversed is no better than judge-hash on the half you may look at" in text
+    assert client.post(f"{page}{variant.pk}/look").status_code == 302
+    text = text_of(client.get(page))
+    assert re.search(r"reversed is [\d.]+ points worse than judge-hash on 40 unseen items", text)
+    assert "of 20 : 1): drop it. Drop reversed Keep reversed" in text
+    assert "1 look so far" in text
+    assert client.post(f"{page}{variant.pk}/drop").status_code == 302
+    text = text_of(client.get(page))
+    assert "They disagree on" in text
+    assert "reversed dropped" in text
+    # Keeping is no end: the half stays closed, and others are held against the one that is kept.
+    assert client.post(f"{page}{variant.pk}/use").status_code == 302
+    assert "Make reversed better" in text_of(client.get(page))
+    assert fresh(run).queue.is_tuning
+    variants.end(run)
+    assert client.post(f"{page}{used.pk}/use").status_code == 409
+
+
+def test_a_new_wording_is_tried_on_the_page_itself(at):
+    run, *_ = held_against_each_other(at)
+    client, page = user_client(), f"/runs/{run.pk}/workshop/"
+    form = client.get(page).context["form"]
+    assert (form.initial["id"], form.initial["model"]) == ("judge-hash v2", "judge-hash")
+    said = form.initial | {"instructions": "Be kind.", "try": "20"}
+    answer = client.post(f"{page}add", said)
+    assert answer.headers["Location"] == page
+    text = client.get(page).content.decode()
+    assert "judge-hash v2 has answered 0 of 20 items." in text
+    assert 'hx-select="#workshop-now"' in text
+    go_on(run)
+    counted(run)
+    text = text_of(client.get(page))
+    assert "judge-hash v2 was tried on a few items" in text
+    assert "Ask it about 20 items more" in text
 
 
 def test_repeats_are_in_no_other_figure(at):

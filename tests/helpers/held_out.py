@@ -54,6 +54,11 @@ class Tuned:
         self._vote()
         self._freeze()
         clock.shift(1)
+        seal_all(self.project)
+        cache.clear()
+        compute(self.run)
+        frozen = report_of(self.project, self.run).model_dump(mode="json")
+        Share.objects.filter(pk=self.shares["frozen"][0].pk).update(frozen=frozen)
         variants.open_for_tuning(self.run)
         self._tune()
         self._name()
@@ -91,7 +96,7 @@ class Tuned:
         self.clients["voter"] = voter_client(self.voters[0])
 
     def _freeze(self):
-        """What was made of both halves before: by `remake` it is of the votes that there are."""
+        """What was made of both halves before; score files are by `remake` of present votes."""
         source = "win_rate" if self.kind == "pairs" else "pass_rate"
         parts = {"weights": {"people": {"weight": 1, "reason": "They know."}}}
         sources.store(
@@ -168,13 +173,13 @@ class Tuned:
         self.remake()
 
     def remake(self):
-        """Make all that is made of votes anew: what was frozen before, of both halves."""
+        """Make all that is made of votes anew: score files that were made before, of both halves.
+
+        Reports are not: they say what they said before the tuning.
+        """
         queue = Queue.objects.filter(pk=self.run.queue_id)
         queue.update(is_tuning=False)
         self._compute()
-        run = Run.objects.select_related("queue").get(pk=self.run.pk)
-        frozen = report_of(self.project, run).model_dump(mode="json")
-        Share.objects.filter(pk=self.shares["frozen"][0].pk).update(frozen=frozen)
         chosen = Entry.objects.filter(kind="vote", queue=queue[0]).order_by("pk")
         told = " ".join(chosen.values_list("choice", flat=True))
         self.reports.update(table=TABLE | {"columns": [told]})

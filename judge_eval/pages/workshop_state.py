@@ -1,0 +1,354 @@
+"""Where a workshop stands: one sentence, one button that is next, four steps and a picture."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from django.urls import reverse
+
+from humanjudge.charts.graphs import IntervalRow, Level
+from humanjudge.charts.plot import Plot, lay_out_plot
+from humanjudge.lib.tables import percent, percent_span
+from humanjudge.lib.text import number_of, odds
+from judge_eval.findings.held_out_check import HeldOutCheck
+from judge_eval.findings.workshop import TuningFigures, VariantFigure
+from judge_eval.models import Judge, Run
+from judge_eval.runs.disagreements import MOST_DISAGREEMENTS
+from judge_eval.runs.variants import NextStep
+from voting.tuning import History
+
+LOOK, REWORD, CHECK, DECIDE = range(1, 5)
+REPORTS_STAY: Final = "report links stay as they were"
+
+
+@dataclass(frozen=True)
+class Action:
+    """A button: it goes to a page, or posts to an address."""
+
+    words: str
+    address: str
+    is_post: bool = False
+
+
+@dataclass(frozen=True)
+class NextThing:
+    """What is known, in a sentence, and what to do next; `others` are quieter."""
+
+    sentence: str
+    stage: int
+    action: Action | None = None
+    note: str = ""
+    others: list[Action] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A judge of the workshop, and how far it was asked."""
+
+    figure: VariantFigure
+    step: NextStep | None
+    wanted: int = 0
+    waiting: int = 0
+
+    @property
+    def judge(self) -> Judge:
+        return self.figure.judge
+
+    @property
+    def value(self) -> float | None:
+        return self.figure.overall.value
+
+    @property
+    def share(self) -> str:
+        return "" if self.value is None else percent(self.value)
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What is known of a run's workshop while its judges are tuned."""
+
+    run: Run
+    contenders: list[Contender]
+    figures: TuningFigures
+    history: History
+    unseen: int
+    # Disagreements of the judge in use that are listed, and those of them that were sorted.
+    disagreements: int = 0
+    sorted: int = 0
+
+    @property
+    def in_use(self) -> Contender | None:
+        """The judge that somebody named; first the best of those that were not tuned."""
+        named = [c for c in self.contenders if str(c.judge.pk) == self.history.in_use]
+        untuned = [c for c in self.contenders if not c.judge.is_tuned and c.value is not None]
+        return next(iter([*named, *untuned]), None)
+
+    @property
+    def tried(self) -> list[Contender]:
+        used = self.in_use and self.in_use.judge.pk
+        return [c for c in self.contenders if c.judge.is_tuned and c.judge.pk != used]
+
+    @property
+    def candidate(self) -> Contender | None:
+        """The best variant that was not dropped: a new one before it has a figure."""
+        left = [c for c in self.tried if str(c.judge.pk) not in self.history.dropped]
+        unasked = [c for c in left if c.value is None and not c.figure.overall.n]
+        return next(iter([*unasked[-1:], *left]), None)
+
+    @property
+    def noun(self) -> str:
+        return self.run.queue.noun
+
+    def address_of(self, page: str, judge: Judge) -> str:
+        return reverse(page, args=[self.run.pk, judge.pk])
+
+    def post(self, words: str, page: str, judge: Judge) -> Action:
+        return Action(words, self.address_of(page, judge), is_post=True)
+
+
+def next_thing(workshop: Workshop) -> NextThing:
+    """Return the first of these that holds."""
+    steps: Sequence[Callable[[Workshop], NextThing | None]] = (
+        _decide,
+        _wait,
+        _go_on_with_candidate,
+        _without_judge,
+        _look,
+    )
+    found = (step(workshop) for step in steps)
+    return next(filter(None, found), None) or _reword(workshop)
+
+
+_REWORD: Final = Action("Try another wording", "#add-title")
+
+
+def _decide(workshop: Workshop) -> NextThing | None:
+    if not workshop.history.undecided:
+        return None
+    found = HeldOutCheck.model_validate_json(workshop.history.undecided)
+    judges = {str(c.judge.pk): c for c in workshop.contenders}
+    one, other = judges.get(found.judge), judges.get(found.against)
+    if one is None or other is None:
+        return None
+    keep = workshop.post(f"Keep {one.judge.name}", "use-judge", one.judge)
+    drop = workshop.post(f"Drop {one.judge.name}", "drop-variant", one.judge)
+    people = reverse("run-people", args=[workshop.run.pk], fragment="invites")
+    action, others = {
+        "keep": (keep, [drop]),
+        "drop": (drop, [keep]),
+        "wait": (Action("Invite people", people), [keep, drop]),
+    }[found.verb]
+    sentence = found_in_words(found, one.judge.name, other.judge.name, workshop.noun)
+    return NextThing(sentence, DECIDE, action, _gap(found, one), others)
+
+
+def found_in_words(found: HeldOutCheck, name: str, other: str, noun: str) -> str:
+    """Say what a look has found, in a sentence that ends with its verb."""
+    if found.difference is None:
+        return f"{name} and {other} have no vote on the same unseen {noun}s yet: not settled."
+    points = 100 * found.difference
+    how = "better" if points >= 0 else "worse"
+    than = f"{name} is {abs(points):.1f} points {how} than {other}"
+    ends = ""
+    if found.low is not None and found.high is not None:
+        low, high = sorted((found.low, found.high))
+        ends = f"{_signed(100 * low)} to {_signed(100 * high)}; "
+    evidence = max(found.evidence, found.evidence_against)
+    basis = f"({ends}evidence {odds(evidence)} of {found.needed} : 1)"
+    where = f"on {number_of(found.items, f'unseen {noun}')}"
+    verb = {
+        "keep": "keep it",
+        "drop": "drop it",
+        "wait": f"not settled{_missing(found)}",
+    }[found.verb]
+    return f"{than} {where} {basis}: {verb}."
+
+
+def _missing(found: HeldOutCheck) -> str:
+    if found.votes_missing is None:
+        return ", too early to say how many more votes"
+    low, high = found.votes_missing
+    if high is None:
+        return f", at least {low:,} more votes"
+    return f", some {low:,} to {high:,} more votes"
+
+
+def _gap(found: HeldOutCheck, variant: Contender) -> str:
+    if found.share is None or variant.value is None:
+        return ""
+    gap = 100 * (variant.value - found.share)
+    than = f"{abs(gap):.1f} points {'less' if gap >= 0 else 'more'} than on the tuning half"
+    return f"{percent(found.share)} there: that is {than}"
+
+
+def _wait(workshop: Workshop) -> NextThing | None:
+    asked = next((c for c in workshop.contenders if c.waiting), None)
+    if asked is None:
+        return None
+    done = f"{asked.wanted - asked.waiting:,} of {number_of(asked.wanted, workshop.noun)}"
+    note = "this page follows by itself"
+    return NextThing(f"{asked.judge.name} has answered {done}.", REWORD, note=note)
+
+
+def _go_on_with_candidate(workshop: Workshop) -> NextThing | None:
+    candidate = workshop.candidate
+    if candidate is None:
+        return None
+    if candidate.step is not None and candidate.step.step != "all":
+        return _ask_more(workshop, candidate, candidate.step)
+    if candidate.value is None:
+        return _without_figure(workshop, candidate)
+    in_use = workshop.in_use
+    if in_use is None or in_use.value is None:
+        use = workshop.post(f"Use {candidate.judge.name}", "use-judge", candidate.judge)
+        sentence = (
+            f"{candidate.judge.name} agrees with people on {candidate.share} of the half you may "
+            "look at. No judge is in use to hold it against."
+        )
+        return NextThing(sentence, DECIDE, use)
+    return _hold_against(workshop, candidate, in_use)
+
+
+def _without_figure(workshop: Workshop, candidate: Contender) -> NextThing:
+    if workshop.figures.behind:
+        return NextThing("Votes and verdicts are being counted.", REWORD)
+    sentence = f"{candidate.judge.name} has no figure yet: nobody has voted on what it answered."
+    return NextThing(sentence, REWORD, _REWORD)
+
+
+def _ask_more(workshop: Workshop, candidate: Contender, step: NextStep) -> NextThing:
+    name, items = candidate.judge.name, number_of(step.items, workshop.noun)
+    if step.step == "first":
+        sentence, words = f"{name} was not asked yet.", f"Try it on {items}"
+    else:
+        sentence = f"{name} was tried on a few {workshop.noun}s"
+        if candidate.share:
+            sentence += f" and agrees with people on {candidate.share}"
+        sentence, words = f"{sentence}. That is too few to tell.", f"Ask it about {items} more"
+    return NextThing(
+        sentence, REWORD, workshop.post(words, "ask-variant", candidate.judge), cost_of(step)
+    )
+
+
+def _hold_against(workshop: Workshop, one: Contender, other: Contender) -> NextThing:
+    name, used = one.judge.name, other.judge.name
+    points = 100 * ((one.value or 0) - (other.value or 0))
+    where = "on the half you may look at"
+    if points <= 0:
+        sentence = f"{name} is no better than {used} {where} ({one.share} against {other.share})."
+        drop = workshop.post(f"Drop {name}", "drop-variant", one.judge)
+        return NextThing(sentence, REWORD, _REWORD, others=[drop])
+    sentence = (
+        f"{name} is ahead of {used} by {number_of(max(1, round(points)), 'point')} {where} "
+        f"({one.share} against {other.share}). That can be luck: check it once on the half you "
+        "have not seen."
+    )
+    unseen = number_of(workshop.unseen, f"unseen {workshop.noun}")
+    if one.step is not None:
+        ask = workshop.post(f"Ask {name} about the unseen half", "ask-variant", one.judge)
+        return NextThing(sentence, CHECK, ask, f"{unseen}, {cost_of(one.step)}; then the check")
+    look = f"look {len(workshop.history.looks) + 1}"
+    check = workshop.post(f"Check {name} against {used}", "look-held-out", one.judge)
+    return NextThing(sentence, CHECK, check, f"{unseen} · {look} · {REPORTS_STAY}")
+
+
+def _without_judge(workshop: Workshop) -> NextThing | None:
+    if workshop.in_use is not None:
+        return None
+    write = Action("Write a wording", "#add-title")
+    return NextThing("No judge has answered here yet: write the first wording.", REWORD, write)
+
+
+def _look(workshop: Workshop) -> NextThing | None:
+    used = workshop.in_use
+    if used is None or not workshop.disagreements or workshop.sorted:
+        return None
+    pairs = listed_number(workshop)
+    sentence = (
+        f"{used.judge.name} agrees with people on {used.share} of the half you may look at. "
+        f"They disagree on {pairs}: who is right?"
+    )
+    return NextThing(sentence, LOOK, Action(f"Look at the {pairs}", "#disagreements"))
+
+
+def _reword(workshop: Workshop) -> NextThing:
+    used = workshop.in_use
+    name = used.judge.name if used else "The judge"
+    share = used.share if used else ""
+    agrees = f"{name} agrees with people on {share} of the half you may look at. " if share else ""
+    sorting = ""
+    if workshop.disagreements:
+        pairs = listed_number(workshop)
+        sorting = f"You sorted {workshop.sorted} of {pairs} on which they disagree. "
+    return NextThing(f"{agrees}{sorting}Now change its words.", REWORD, _REWORD)
+
+
+def listed_number(workshop: Workshop) -> str:
+    number = workshop.disagreements
+    first = "first " if number == MOST_DISAGREEMENTS else ""
+    return f"{first}{number_of(number, workshop.noun)}"
+
+
+def cost_of(step: NextStep) -> str:
+    usd = "cost not known" if step.usd is None else f"at most ${step.usd:.4f}"
+    return f"{number_of(step.calls, 'call')}, {usd}"
+
+
+def stages(workshop: Workshop, stage: int) -> list[tuple[str, str, bool]]:
+    """Return the four steps: name, how far it is, and whether it is the present one."""
+    used, looks = workshop.in_use, len(workshop.history.looks)
+    of = f"{workshop.sorted} of {number_of(workshop.disagreements, 'disagreement')} sorted"
+    variants = f"{number_of(len(workshop.tried), 'variant')} tried"
+    decided = f"{used.judge.name} is in use" if used else "no judge in use"
+    texts = (
+        ("Look", of),
+        ("Reword", variants),
+        ("Check once", f"{number_of(looks, 'look')} so far"),
+        ("Keep or drop", decided),
+    )
+    return [(name, text, number == stage) for number, (name, text) in enumerate(texts, 1)]
+
+
+def picture(workshop: Workshop) -> Plot | None:
+    """Draw variants and the judge in use on one axis, people among themselves shaded."""
+    used, first = workshop.in_use, workshop.candidate or workshop.in_use
+    rows = []
+    for contender in workshop.contenders:
+        share = contender.figure.overall
+        if share.value is None:
+            continue
+        both = None if share.low is None or share.high is None else (share.low, share.high)
+        note = _beside(workshop, contender, used, both)
+        is_first = contender is first or (first is not None and contender.judge == first.judge)
+        rows.append(
+            IntervalRow(contender.judge.name, share.value, both, beats_floor=is_first, note=note)
+        )
+    levels, computed = list[Level](), workshop.figures.computed
+    among = computed.among_people.pairs if computed else None
+    if among and among.value is not None:
+        ends = None if among.low is None or among.high is None else (among.low, among.high)
+        levels.append(Level("people among themselves", among.value, ends, "people"))
+    return lay_out_plot(rows, levels, title="Agreement with people on the tuning half")
+
+
+def _beside(
+    workshop: Workshop,
+    contender: Contender,
+    used: Contender | None,
+    ends: tuple[float, float] | None,
+) -> str:
+    if used is None:
+        return ""
+    if contender.judge == used.judge:
+        return f"{percent_span(*ends)}, in use" if ends else "in use"
+    value, low, high = workshop.figures.difference(contender.judge, used.judge)
+    if value is None:
+        return ""
+    interval = ""
+    if low is not None and high is not None:
+        interval = f" ({_signed(100 * low, 0)} to {_signed(100 * high, 0)})"
+    return f"{_signed(100 * value, 0)}{interval}"
+
+
+def _signed(points: float, decimals: int = 1) -> str:
+    return f"{points:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
