@@ -150,9 +150,9 @@ def add_by_values(
     >>> add_by_values(dict.fromkeys(columns, "") | {"Richter": "judge"}, columns, "pair")
     {'x': 'prompt', 'y': 'output_a', 'z': 'output_b', 'Richter': 'verdict', 'q': 'vote'}
     """
-    roles, said = dict(roles), {"voter": "vote", "judge": "verdict"}
+    roles, answers_by_person = dict(roles), {"voter": "vote", "judge": "verdict"}
     for column, role in roles.items():
-        answer = said.get(role)
+        answer = answers_by_person.get(role)
         if answer and facts[column].is_choice and answer not in roles.values():
             roles[column] = answer
     _add_texts(roles, facts)
@@ -195,8 +195,8 @@ def add_by_place(roles: Mapping[str, str], judges: str) -> dict[str, str]:
                 roles[path] = judges
             elif "vote" not in roles.values():
                 roles[path] = "vote"
-    said = {*roles.values()}
-    if "voter" in said and not said & {"vote", "verdict", "judge"}:
+    taken_roles = {*roles.values()}
+    if "voter" in taken_roles and not taken_roles & {"vote", "verdict", "judge"}:
         named = (
             it for it, role in roles.items() if role in ("", "score") and bare_name(it) in _SAYS
         )
@@ -223,15 +223,15 @@ def _add_texts(roles: dict[str, str], facts: Mapping[str, ColumnFacts]) -> None:
     """Take the last two long texts for the outputs where none is known, and one before for the
     prompt.
     """
-    known = {*roles.values()}
-    if known & {"output_a", "output_b"}:
+    taken_roles = {*roles.values()}
+    if taken_roles & {"output_a", "output_b"}:
         return
     texts = [
         it
         for it, role in roles.items()
         if not role and facts[it].length >= LONG_TEXT and not facts[it].is_choice
     ]
-    has_prompt = "prompt" in known
+    has_prompt = "prompt" in taken_roles
     if not 2 <= len(texts) <= 3 - has_prompt:
         return  # of so many nobody can say which
     wanted = ("output_a", "output_b") if len(texts) == 2 else ("prompt", "output_a", "output_b")

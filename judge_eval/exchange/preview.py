@@ -142,7 +142,7 @@ class PreviewItem(BaseModel):
         ]
 
 
-class Reading(BaseModel):
+class FileReading(BaseModel):
     """How the bytes of a file became columns, and letters of it that show whether that is right."""
 
     file: str
@@ -153,7 +153,7 @@ class Reading(BaseModel):
     proof: str = ""
 
 
-class Counts(BaseModel):
+class SeenCounts(BaseModel):
     """How much the rows that are looked at say, and whether these are all."""
 
     items: int = 0
@@ -174,7 +174,7 @@ class Preview(BaseModel):
     facts: dict[str, ColumnFacts] = {}
     more_columns: int = 0
     items: list[PreviewItem] = []
-    counts: Counts = Counts()
+    counts: SeenCounts = SeenCounts()
     faults: list[Fault] = []
     left_out: list[Fault] = []
     notes: list[str] = []
@@ -183,7 +183,7 @@ class Preview(BaseModel):
     # Of a bundle.
     project: str = ""
     runs: list[str] = []
-    readings: list[Reading] = []
+    readings: list[FileReading] = []
 
 
 def preview(request: PreviewRequest) -> Preview:
@@ -255,10 +255,10 @@ def look(request: PreviewRequest) -> Preview:
     return result
 
 
-def _reading_of(source: Source, records: list[Values]) -> Reading:
+def _reading_of(source: Source, records: list[Values]) -> FileReading:
     form = containers.format_of(source.name)
     is_text = form in ("csv", "json", "jsonl")
-    reading = Reading(
+    reading = FileReading(
         file=source.name,
         separator=separator_of(source.stream) if form == "csv" else "",
         encoding=source.encoding if is_text else "",
@@ -339,8 +339,8 @@ class _Rows:
         if not (row.shape == "pair" and row.prompt and row.output_a and row.output_b):
             return row
         sides = [f"{row.generator_a}\0{row.output_a}", f"{row.generator_b}\0{row.output_b}"]
-        known = self._pairs.setdefault((row.prompt, *sorted(sides)), (row.item, sides[0]))
-        name, first = known
+        known_pair = self._pairs.setdefault((row.prompt, *sorted(sides)), (row.item, sides[0]))
+        name, first = known_pair
         if name == row.item or first == sides[0]:
             return row
         return replace(row.turned(), item=name)
@@ -358,12 +358,12 @@ class _Rows:
             self.items[row.item] = PreviewItem(name=row.item, outputs=outputs)
         _add(self.items[row.item], row)
 
-    def counts(self) -> Counts:
+    def counts(self) -> SeenCounts:
         said = {
             table: [name for kind, name, _ in self._answers if kind == table]
             for table in ("vote", "verdict")
         }
-        return Counts(
+        return SeenCounts(
             items=len(self._drafts),
             votes=len(said["vote"]),
             voters=len({*said["vote"]}),

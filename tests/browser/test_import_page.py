@@ -43,7 +43,7 @@ def test_a_file_is_dropped_mapped_imported_and_on_its_board(product, window):
     values.get_by_label("0", exact=True).select_option("A")
     values.get_by_label("1", exact=True).select_option("B")
     page.get_by_role("button", name="Update preview").click()
-    expect(page.get_by_role("article", name="Pair 1", exact=True)).to_contain_text("Ada 1")
+    expect(page.get_by_role("article", name="Pair 0", exact=True)).to_contain_text("Ada 0")
     expect(page.get_by_role("heading", name="What is wrong in the first rows")).to_have_count(0)
     found += violations(page)
     page.set_viewport_size(PHONE["viewport"])
