@@ -73,7 +73,7 @@ def bare_name(column: str) -> str:
     >>> bare_name("AntwortA"), bare_name("Réponse 2"), bare_name("human-label")
     ('antwort_a', 'reponse_2', 'human_label')
     """
-    letters = (it for it in normalize("NFKD", column[:200]) if not combining(it))
+    letters = (entry for entry in normalize("NFKD", column[:200]) if not combining(entry))
     words = re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z\d])", "_", "".join(letters))
     return re.sub(r"[\W_]+", "_", words.lower()).strip("_") or column
 
@@ -156,18 +156,18 @@ def add_by_values(
         if answer and facts[column].is_choice and answer not in roles.values():
             roles[column] = answer
     _add_texts(roles, facts)
-    for column in [it for it, role in roles.items() if not role and facts[it].is_choice]:
-        answers = [it for it in ("vote", "verdict") if it not in roles.values()]
+    for column in [entry for entry, role in roles.items() if not role and facts[entry].is_choice]:
+        answers = [entry for entry in ("vote", "verdict") if entry not in roles.values()]
         roles[column] = answers[0] if answers else ""
     if name not in roles.values():
         numbers = {*map(bare_name, _NUMBERS.split())}
         unique = [
-            it
-            for it, role in roles.items()
+            entry
+            for entry, role in roles.items()
             if not role
-            and bare_name(it) in numbers
-            and 1 < facts[it].filled == facts[it].distinct
-            and facts[it].length <= LONG_TEXT * 4
+            and bare_name(entry) in numbers
+            and 1 < facts[entry].filled == facts[entry].distinct
+            and facts[entry].length <= LONG_TEXT * 4
         ]
         roles |= dict.fromkeys(unique[:1], name)
     return roles
@@ -198,7 +198,9 @@ def add_by_place(roles: Mapping[str, str], judges: str) -> dict[str, str]:
     taken_roles = {*roles.values()}
     if "voter" in taken_roles and not taken_roles & {"vote", "verdict", "judge"}:
         named = (
-            it for it, role in roles.items() if role in ("", "score") and bare_name(it) in _SAYS
+            entry
+            for entry, role in roles.items()
+            if role in ("", "score") and bare_name(entry) in _SAYS
         )
         roles |= dict.fromkeys([*named][:1], "vote")
     return roles
@@ -227,9 +229,9 @@ def _add_texts(roles: dict[str, str], facts: Mapping[str, ColumnFacts]) -> None:
     if taken_roles & {"output_a", "output_b"}:
         return
     texts = [
-        it
-        for it, role in roles.items()
-        if not role and facts[it].length >= LONG_TEXT and not facts[it].is_choice
+        entry
+        for entry, role in roles.items()
+        if not role and facts[entry].length >= LONG_TEXT and not facts[entry].is_choice
     ]
     has_prompt = "prompt" in taken_roles
     if not 2 <= len(texts) <= 3 - has_prompt:

@@ -266,10 +266,10 @@ def _reading_of(source: Source, records: list[Values]) -> FileReading:
     )
     if is_text and source.encoding != "utf-8":
         words = (word for record in records for pair in record.items() for word in pair)
-        texts = (it for it in words if isinstance(it, str) and not it.isascii())
-        examples = [_example(it) for it in islice(texts, LOOKED_AT)]
+        texts = (entry for entry in words if isinstance(entry, str) and not entry.isascii())
+        examples = [_example(entry) for entry in islice(texts, LOOKED_AT)]
         reading.proof = next(iter(examples), "")
-        letters = dict.fromkeys(it for it in "".join(examples) if not it.isascii())
+        letters = dict.fromkeys(entry for entry in "".join(examples) if not entry.isascii())
         reading.letters = " ".join(islice(letters, EXAMPLES))
     return reading
 
@@ -305,7 +305,7 @@ def _choices(raw_values: list[object]) -> list[str]:
             with suppress(fields.Unfit):
                 values[fields.plain(raw)] = None
     texts = [value for value in values if value.strip()]
-    are_few = len(texts) <= MOST_VALUES and all(len(it) <= LONGEST_VALUE for it in texts)
+    are_few = len(texts) <= MOST_VALUES and all(len(entry) <= LONGEST_VALUE for entry in texts)
     return sorted(texts) if are_few else []
 
 
