@@ -48,7 +48,7 @@ def test_a_file_is_dropped_mapped_imported_and_on_its_board(product, window):
     found += violations(page)
     page.set_viewport_size(PHONE["viewport"])
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    page.get_by_text("the usual question").click()
+    page.get_by_text("Name “sky”").click()
     page.get_by_label("Name of the run").fill("Sky")
     page.get_by_label("Project", exact=True).select_option(label="Demo")
     page.get_by_role("button", name="Import 12 pairs").click()
