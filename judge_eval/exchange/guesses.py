@@ -73,7 +73,7 @@ def bare_name(column: str) -> str:
     >>> bare_name("AntwortA"), bare_name("Réponse 2"), bare_name("human-label")
     ('antwort_a', 'reponse_2', 'human_label')
     """
-    letters = (it for it in normalize("NFKD", column[:200]) if not combining(it))
+    letters = (entry for entry in normalize("NFKD", column[:200]) if not combining(entry))
     words = re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z\d])", "_", "".join(letters))
     return re.sub(r"[\W_]+", "_", words.lower()).strip("_") or column
 
@@ -150,24 +150,24 @@ def add_by_values(
     >>> add_by_values(dict.fromkeys(columns, "") | {"Richter": "judge"}, columns, "pair")
     {'x': 'prompt', 'y': 'output_a', 'z': 'output_b', 'Richter': 'verdict', 'q': 'vote'}
     """
-    roles, said = dict(roles), {"voter": "vote", "judge": "verdict"}
+    roles, answers_by_person = dict(roles), {"voter": "vote", "judge": "verdict"}
     for column, role in roles.items():
-        answer = said.get(role)
+        answer = answers_by_person.get(role)
         if answer and facts[column].is_choice and answer not in roles.values():
             roles[column] = answer
     _add_texts(roles, facts)
-    for column in [it for it, role in roles.items() if not role and facts[it].is_choice]:
-        answers = [it for it in ("vote", "verdict") if it not in roles.values()]
+    for column in [entry for entry, role in roles.items() if not role and facts[entry].is_choice]:
+        answers = [entry for entry in ("vote", "verdict") if entry not in roles.values()]
         roles[column] = answers[0] if answers else ""
     if name not in roles.values():
         numbers = {*map(bare_name, _NUMBERS.split())}
         unique = [
-            it
-            for it, role in roles.items()
+            entry
+            for entry, role in roles.items()
             if not role
-            and bare_name(it) in numbers
-            and 1 < facts[it].filled == facts[it].distinct
-            and facts[it].length <= LONG_TEXT * 4
+            and bare_name(entry) in numbers
+            and 1 < facts[entry].filled == facts[entry].distinct
+            and facts[entry].length <= LONG_TEXT * 4
         ]
         roles |= dict.fromkeys(unique[:1], name)
     return roles
@@ -195,10 +195,12 @@ def add_by_place(roles: Mapping[str, str], judges: str) -> dict[str, str]:
                 roles[path] = judges
             elif "vote" not in roles.values():
                 roles[path] = "vote"
-    said = {*roles.values()}
-    if "voter" in said and not said & {"vote", "verdict", "judge"}:
+    taken_roles = {*roles.values()}
+    if "voter" in taken_roles and not taken_roles & {"vote", "verdict", "judge"}:
         named = (
-            it for it, role in roles.items() if role in ("", "score") and bare_name(it) in _SAYS
+            entry
+            for entry, role in roles.items()
+            if role in ("", "score") and bare_name(entry) in _SAYS
         )
         roles |= dict.fromkeys([*named][:1], "vote")
     return roles
@@ -223,15 +225,15 @@ def _add_texts(roles: dict[str, str], facts: Mapping[str, ColumnFacts]) -> None:
     """Take the last two long texts for the outputs where none is known, and one before for the
     prompt.
     """
-    known = {*roles.values()}
-    if known & {"output_a", "output_b"}:
+    taken_roles = {*roles.values()}
+    if taken_roles & {"output_a", "output_b"}:
         return
     texts = [
-        it
-        for it, role in roles.items()
-        if not role and facts[it].length >= LONG_TEXT and not facts[it].is_choice
+        entry
+        for entry, role in roles.items()
+        if not role and facts[entry].length >= LONG_TEXT and not facts[entry].is_choice
     ]
-    has_prompt = "prompt" in known
+    has_prompt = "prompt" in taken_roles
     if not 2 <= len(texts) <= 3 - has_prompt:
         return  # of so many nobody can say which
     wanted = ("output_a", "output_b") if len(texts) == 2 else ("prompt", "output_a", "output_b")

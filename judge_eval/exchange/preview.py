@@ -142,7 +142,7 @@ class PreviewItem(BaseModel):
         ]
 
 
-class Reading(BaseModel):
+class FileReading(BaseModel):
     """How the bytes of a file became columns, and letters of it that show whether that is right."""
 
     file: str
@@ -153,7 +153,7 @@ class Reading(BaseModel):
     proof: str = ""
 
 
-class Counts(BaseModel):
+class SeenCounts(BaseModel):
     """How much the rows that are looked at say, and whether these are all."""
 
     items: int = 0
@@ -174,7 +174,7 @@ class Preview(BaseModel):
     facts: dict[str, ColumnFacts] = {}
     more_columns: int = 0
     items: list[PreviewItem] = []
-    counts: Counts = Counts()
+    counts: SeenCounts = SeenCounts()
     faults: list[Fault] = []
     left_out: list[Fault] = []
     notes: list[str] = []
@@ -183,7 +183,7 @@ class Preview(BaseModel):
     # Of a bundle.
     project: str = ""
     runs: list[str] = []
-    readings: list[Reading] = []
+    readings: list[FileReading] = []
 
 
 def preview(request: PreviewRequest) -> Preview:
@@ -255,10 +255,10 @@ def look(request: PreviewRequest) -> Preview:
     return result
 
 
-def _reading_of(source: Source, records: list[Values]) -> Reading:
+def _reading_of(source: Source, records: list[Values]) -> FileReading:
     form = containers.format_of(source.name)
     is_text = form in ("csv", "json", "jsonl")
-    reading = Reading(
+    reading = FileReading(
         file=source.name,
         separator=separator_of(source.stream) if form == "csv" else "",
         encoding=source.encoding if is_text else "",
@@ -266,10 +266,10 @@ def _reading_of(source: Source, records: list[Values]) -> Reading:
     )
     if is_text and source.encoding != "utf-8":
         words = (word for record in records for pair in record.items() for word in pair)
-        texts = (it for it in words if isinstance(it, str) and not it.isascii())
-        examples = [_example(it) for it in islice(texts, LOOKED_AT)]
+        texts = (entry for entry in words if isinstance(entry, str) and not entry.isascii())
+        examples = [_example(entry) for entry in islice(texts, LOOKED_AT)]
         reading.proof = next(iter(examples), "")
-        letters = dict.fromkeys(it for it in "".join(examples) if not it.isascii())
+        letters = dict.fromkeys(entry for entry in "".join(examples) if not entry.isascii())
         reading.letters = " ".join(islice(letters, EXAMPLES))
     return reading
 
@@ -305,7 +305,7 @@ def _choices(raw_values: list[object]) -> list[str]:
             with suppress(fields.Unfit):
                 values[fields.plain(raw)] = None
     texts = [value for value in values if value.strip()]
-    are_few = len(texts) <= MOST_VALUES and all(len(it) <= LONGEST_VALUE for it in texts)
+    are_few = len(texts) <= MOST_VALUES and all(len(entry) <= LONGEST_VALUE for entry in texts)
     return sorted(texts) if are_few else []
 
 
@@ -339,8 +339,8 @@ class _Rows:
         if not (row.shape == "pair" and row.prompt and row.output_a and row.output_b):
             return row
         sides = [f"{row.generator_a}\0{row.output_a}", f"{row.generator_b}\0{row.output_b}"]
-        known = self._pairs.setdefault((row.prompt, *sorted(sides)), (row.item, sides[0]))
-        name, first = known
+        known_pair = self._pairs.setdefault((row.prompt, *sorted(sides)), (row.item, sides[0]))
+        name, first = known_pair
         if name == row.item or first == sides[0]:
             return row
         return replace(row.turned(), item=name)
@@ -358,12 +358,12 @@ class _Rows:
             self.items[row.item] = PreviewItem(name=row.item, outputs=outputs)
         _add(self.items[row.item], row)
 
-    def counts(self) -> Counts:
+    def counts(self) -> SeenCounts:
         said = {
             table: [name for kind, name, _ in self._answers if kind == table]
             for table in ("vote", "verdict")
         }
-        return Counts(
+        return SeenCounts(
             items=len(self._drafts),
             votes=len(said["vote"]),
             voters=len({*said["vote"]}),

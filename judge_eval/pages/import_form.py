@@ -268,7 +268,7 @@ class ImportForm(ProjectForm):
         self.job, self.posted = job, dict((posted or {}).items())
         if self.posted.get("do") == COLUMNS:
             # Whoever leaves a mapping chooses columns from here on.
-            self.posted = {name: it for name, it in self.posted.items() if name != "written"}
+            self.posted = {name: entry for name, entry in self.posted.items() if name != "written"}
             self.data = self.posted
         self.preview = Preview.model_validate(job.form["found"])
         self.is_import = self.posted.get("do") == "import"
@@ -290,7 +290,7 @@ class ImportForm(ProjectForm):
         self.in_use = self._mapping_in_use()
         shape = SHAPES.get(self.shape_name)
         self.usual = mapping.guessed_roles(self.preview.facts, shape) if shape else {}
-        self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
+        self.columns = [self._column(n, entry) for n, entry in enumerate(self.preview.columns)]
         if any(self._is_graded(column) for column in self.columns):
             self.initial["vote_kind"] = GRADED
         self.names, self.questions = dict[str, str](), 0
@@ -331,7 +331,7 @@ class ImportForm(ProjectForm):
 
     @property
     def has_roles(self) -> bool:
-        return bool(self.in_use) or any(it.role.chosen for it in self.columns)
+        return bool(self.in_use) or any(entry.role.chosen for entry in self.columns)
 
     @property
     def is_unknown(self) -> bool:
@@ -375,18 +375,18 @@ class ImportForm(ProjectForm):
         """Offer what may stand between columns and what letters may be, where a text is read."""
         readings = self.preview.readings
         options = self.job.form["options"]
-        separators = {it.separator for it in readings if it.separator}
-        encodings = {it.encoding for it in readings if it.encoding}
+        separators = {entry.separator for entry in readings if entry.separator}
+        encodings = {entry.encoding for entry in readings if entry.encoding}
         if separators:
-            found = " and ".join(IN_SEPARATORS.get(it, it) for it in separators)
-            rest = [(name, IN_SEPARATORS[it]) for name, it in containers.SEPARATORS.items()]
+            found = " and ".join(IN_SEPARATORS.get(entry, entry) for entry in separators)
+            rest = [(name, IN_SEPARATORS[entry]) for name, entry in containers.SEPARATORS.items()]
             self._offer("separator", options.get("separator"), found, rest)
         else:
             self.fields.pop("separator", None)
         # What nobody could open is perhaps no UTF-8.
         if encodings or (not readings and not self.job.is_bundle):
             words = containers.ENCODINGS
-            found = " and ".join(words.get(it, it) for it in encodings) or "as it is found"
+            found = " and ".join(words.get(entry, entry) for entry in encodings) or "as it is found"
             self._offer("encoding", options.get("encoding"), found, [*words.items()])
         else:
             self.fields.pop("encoding", None)
@@ -419,13 +419,13 @@ class ImportForm(ProjectForm):
         What is proposed holds until it is changed. The people of two files whom nobody names are
         not the same, so that name has the file's in it.
         """
-        columns = {it.role.chosen: it for it in self.columns if it.role.chosen}
+        columns = {entry.role.chosen: entry for entry in self.columns if entry.role.chosen}
         counts = Preview.model_validate(self.job.form["preview"]).counts
         stem = PurePath(self.job.form["files"][0]).stem
         if (vote := columns.get("vote")) and "voter" not in columns:
             question = f"Who gave these {_counted(counts.votes, counts.is_all)}votes?"
             self._ask(vote, "voter", question, f"Person 1 ({stem})")
-        says = [columns[it] for it in VERDICTS if it in columns]
+        says = [columns[entry] for entry in VERDICTS if entry in columns]
         if says and "judge" not in columns:
             own = says[0].role.of
             question = f"Which judge gave these {_counted(counts.verdicts, counts.is_all)}verdicts?"
@@ -483,7 +483,7 @@ class ImportForm(ProjectForm):
         if self.posted.get("rarer"):
             return role
         usual = {"", *MEANINGS[self.shape_name], role.chosen}
-        return role._replace(options=[it for it in role.options if it[0] in usual])
+        return role._replace(options=[entry for entry in role.options if entry[0] in usual])
 
     def _values(self, number: int, column: str, role: str) -> list[Choice]:
         """What each value stands for, where not all of them are choices of a pair."""
@@ -562,8 +562,10 @@ class ImportForm(ProjectForm):
 
     def _choices(self) -> dict[str, str]:
         """Return what was posted, by the names of fields and selects that there are."""
-        selects = [it for each in self.columns for it in (each.role, *each.values) if it.name]
-        assigned = {it.name: it.chosen for it in selects}
+        selects = [
+            entry for each in self.columns for entry in (each.role, *each.values) if entry.name
+        ]
+        assigned = {entry.name: entry.chosen for entry in selects}
         return {
             name: str(self.posted.get(name, "")) for name in self.fields if self.posted.get(name)
         } | assigned

@@ -94,7 +94,8 @@ class _Mapped(ImportFormat):
         return record.keys() >= {*self._columns}
 
     def _made(self, name: str, record: Record) -> Iterator[Item | Values | str]:
-        yield from [*self._mapping().rows(name, record)] or ["it holds no row"]
+        rows: list[Item | Values | str] = [*self._mapping().rows(name, record)]
+        yield from rows or ["it holds no row"]
 
 
 # The first that fits is taken: those whose columns others have too come behind these.

@@ -77,11 +77,15 @@ FORMATS: Final = (
         ),
     ),
     Mapped(
-        *("prism", "PRISM", "Conversations whose first answers people rate from 1 to 100."),
+        "prism",
+        "PRISM",
+        "Conversations whose first answers people rate from 1 to 100.",
         ("opening_prompt", "conversation_history", "user_id"),
         # Later answers have prompts of their own.
         _by(
-            *("", "opening_prompt", "content"),
+            "",
+            "opening_prompt",
+            "content",
             rows="conversation_history[?role == 'model' && turn == `0`]",
             voter="user_id",
             vote="score",
