@@ -454,7 +454,7 @@
     const pair = current();
     if (!pair?.dataset.state) return;
     pair.querySelector("[data-yours]").textContent = reveal.dataset.headline;
-    for (const maker of reveal.querySelectorAll("[data-maker]")) pair.querySelector(`[data-side="${maker.dataset.maker}"] h3`)?.append(maker.cloneNode(true));
+    for (const maker of reveal.querySelectorAll("[data-maker]")) pair.querySelector(`[data-side="${maker.dataset.maker}"] > h3`)?.append(maker.cloneNode(true));
   });
 
   // Where it has no row of its own, it is a sheet over the pair.
