@@ -51,6 +51,9 @@ RETIRED = {
     "as often as makes sense": "All retries are used up",
     "asked once more to be read": "Repaired replies",
     "drawn at random hangs on": "random draws are seeded by the run's number",
+    "that figure flatters the one you choose": "The best of several tries looks better than it is.",
+    "it is no variant": "is not a variant: it was added before tuning began",
+    "the half that was held out is spent": "everybody sees all votes again",
     "these figures follow within seconds": "10 newer votes; updating",
 }
 # A rounding mode of the standard library.
