@@ -275,6 +275,9 @@ class Share(models.Model):
     @cached_property
     def is_project_tuned(self) -> bool:
         """Whether half of a run of the project is held out; links are found together with it."""
+        found = getattr(self, "is_found_tuned", None)
+        if found is not None:
+            return bool(found)
         return Queue.objects.filter(project=self.project_id, is_tuning=True).exists()
 
     @property

@@ -185,7 +185,7 @@ def find_share(token: str) -> Share | None:
     lives = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
     shares = Share.objects.select_related("project", "run__queue", "run__board")
     tuned = Queue.objects.filter(project=OuterRef("project"), is_tuning=True)
-    shares = shares.annotate(is_project_tuned=Exists(tuned))
+    shares = shares.annotate(is_found_tuned=Exists(tuned))
     return shares.filter(lives, token_sha256=_hash(token), revoked_at__isnull=True).first()
 
 

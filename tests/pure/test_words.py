@@ -65,6 +65,9 @@ RETIRED = {
     "nobody can be shown it": "no text in this column",
     "it waits for a worker: imports": "Second in line, behind big50k.csv (63 % done).",
     "what is made of it": "Name “umfrage”, new project “umfrage”, 1 vote per pair, …",
+    "that figure flatters the one you choose": "The best of several tries looks better than it is.",
+    "it is no variant": "is not a variant: it was added before tuning began",
+    "the half that was held out is spent": "everybody sees all votes again",
     "these figures follow within seconds": "10 newer votes; updating",
 }
 # A rounding mode of the standard library.
