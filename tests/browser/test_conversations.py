@@ -64,7 +64,7 @@ def test_turns_are_read_and_folds_open_by_keyboard_on_both_sides(chat):
     )
     assert faults(page) == []
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#reveal .reveal h2")).to_be_visible()
+    expect(page.locator("#reveal .reveal .judges").first).to_be_visible()
 
 
 def test_without_scrolling_together_each_side_folds_by_itself(chat):
