@@ -43,6 +43,8 @@ CONTENTS = {
 }
 WINDOWS = {
     "desk": {"viewport": {"width": 1280, "height": 800}},
+    "low desk": {"viewport": {"width": 1280, "height": 640}},
+    "large desk": {"viewport": {"width": 1680, "height": 1000}},
     "phone": PHONE | {"viewport": {"width": 360, "height": 740}},
     "zoomed to 200 %": {"viewport": {"width": 640, "height": 400}},
 }
@@ -208,6 +210,70 @@ def test_the_rest_of_a_prompt_is_unfolded(study):
     assert text.bounding_box()["height"] > lines
     page.get_by_role("button", name="Less").click()
     assert text.bounding_box()["height"] == lines
+
+
+@pytest.mark.parametrize("size", ["desk", "low desk", "large desk"])
+def test_at_a_desk_each_reason_stands_under_the_side_its_judge_chose(study, size):
+    page = study("drawings", WINDOWS[size])
+    sides = {side: page.locator(f"{PAIR} [data-side={side}]") for side in ("left", "right")}
+    stages = {side: part.locator(".picture").bounding_box() for side, part in sides.items()}
+    # Half of the page each, less the gap.
+    assert all(box["width"] > page.viewport_size["width"] * 0.47 for box in stages.values())
+    page.keyboard.press("ArrowRight")
+    page.locator("#reveal .reveal:not([hx-get])").wait_for()
+    for side, stage in stages.items():
+        said = page.locator(f"#reveal [data-under={side}] li")
+        expect(said).to_have_count(3)
+        expect(said.first).to_be_in_viewport()
+        box = said.first.bounding_box()
+        assert abs(box["x"] - stage["x"]) < 10
+        assert box["y"] > stage["y"] + stage["height"]
+        assert sides[side].locator(".picture").bounding_box() == stage
+        expect(sides[side].locator("h3 .tag")).to_contain_text("generator-")
+    # What was chosen is said once, beside the way on.
+    said = page.locator(".desk").get_by_text("You chose Right")
+    expect(said.locator("visible=true")).to_have_count(1)
+    assert violations(page) == []
+
+
+def test_many_judges_with_long_names_scroll_within_their_row(product, join):
+    names = [f"judge-with-a-name-that-goes-on-and-on-{n}" for n in range(68)]
+    says = [["A", "B", "tie", None] * 17] * 2
+    page = join(product.ask("new_run", kind="svg", says=says, names=names), **WINDOWS["desk"])
+    stage = page.locator(f"{PAIR} .picture").first.bounding_box()
+    page.evaluate(SHIFTS)
+    vote(page)
+    assert page.evaluate("[scrollY, document.documentElement.scrollWidth]") == [0, 1280]
+    assert page.locator(f"{PAIR} .picture").first.bounding_box() == stage
+    assert page.evaluate(SHIFTED) <= 0.01
+    row = page.locator(".last")
+    assert row.evaluate("row => row.scrollHeight > row.clientHeight")
+    assert row.evaluate("row => row.scrollWidth <= row.clientWidth")
+    row.focus()
+    page.keyboard.press("End")
+    expect(page.locator("#reveal .judges li").last).to_be_in_viewport()
+
+
+def test_at_a_desk_the_last_vote_is_shown_in_its_row_when_it_is_asked_for(study):
+    page = study("texts", WINDOWS["desk"])
+    auto_advance(page)
+    vote(page)
+    said = page.locator("#reveal .reveal")
+    # The reasons are of another pair than the one above them.
+    expect(said).to_be_hidden()
+    page.keyboard.press("w")
+    expect(said.locator("h2")).to_contain_text("You chose Right")
+    expect(said.locator(".of")).to_contain_text(PROMPT[:40])
+
+
+def test_what_to_look_for_stays_open_from_pair_to_pair(study):
+    page = study("texts", WINDOWS["desk"])
+    fold = page.locator(f"{PAIR} .rubric")
+    closed = fold.bounding_box()["height"]
+    assert closed < 24
+    fold.locator("summary").click()
+    page.keyboard.press("s")
+    assert fold.bounding_box()["height"] > closed
 
 
 def test_at_a_desk_the_reasons_of_a_flag_are_in_view_without_scrolling(product, join):
