@@ -98,7 +98,7 @@ def take_board(browser: Browser, product: Product) -> None:
 def take_report(browser: Browser, product: Product) -> None:
     user = product.ask("log_in", name="ada", staff=True)
     page = open_window(browser, product, {user["name"]: user["value"]})
-    page.goto(f"{product.up.access()['board'][0]['path']}shares/")
+    page.goto(f"{product.up.access()['board'][0]['path']}share/")
     page.get_by_label("Frozen as of now").check()
     page.get_by_role("button", name="Make the link").click()
     link = page.locator("#link-new").input_value()
@@ -144,7 +144,9 @@ def vote(page: Page, drawings: dict, number: int, before=lambda key: None) -> No
     is_left = drawings["left_is_better"][item]
     before("←" if is_left else "→")
     page.keyboard.press("ArrowLeft" if is_left else "ArrowRight")
-    page.locator("#reveal .agreed", has_text=f"of {VOTES + number}").first.wait_for()
+    page.locator("#reveal .agreed", has_text=f"of {VOTES + number}").first.wait_for(
+        state="attached"
+    )
 
 
 def frame(page: Page, key: str = "") -> Image.Image:
