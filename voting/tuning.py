@@ -235,17 +235,18 @@ class Halves(ledger.Projection):
     """Keeps `Queue.is_tuning`, `Queue.held_out_from` and `Item.is_held_out`."""
 
     def read(self, batch: Sequence[ledger.Fact]) -> None:
-        self.payloads: dict[Any, list[Any]] = {}
+        self.payloads: dict[Any, dict[Any, Any]] = {}
         for entry in batch:
             is_parameter = entry.kind == Entry.Kind.PARAMETERS and entry.queue_id
             if is_parameter and TUNING in (entry.payload or {}):
-                self.payloads.setdefault(entry.queue_id, []).append(entry.payload)
+                self.payloads.setdefault(entry.queue_id, {})[entry.uid] = entry.payload
 
     def write(self) -> None:
         """Where a bundle brought them; whoever tunes here sees it at once."""
         for queue in Queue.objects.filter(pk__in=self.payloads):
-            entries = _entries(queue).values_list("payload", flat=True)
-            _apply(queue, list(entries) or self.payloads[queue.pk])
+            # Those of a bundle's batch are not stored yet, those of earlier batches are.
+            stored = dict(_entries(queue).values_list("uid", "payload"))
+            _apply(queue, list((stored | self.payloads[queue.pk]).values()))
 
     def rebuild(self, *, write: bool) -> Iterator[ledger.Difference]:
         for queue in Queue.objects.filter(project=self.project):
