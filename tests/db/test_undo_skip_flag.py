@@ -49,7 +49,7 @@ def test_a_pair_that_is_undone_is_still_one_to_vote_on(sealed):
     if sealed == "vote and undo":
         seal_all(run.queue.project)
         response = voter_client(voter).get(f"/vote/{run.queue_id}/")
-    assert "1 of 3 voted by you 1 of 3 have enough votes" in text_of(response)
+    assert "1 of 3 voted by you · 1 of 3 have enough votes" in text_of(response)
 
 
 def test_a_pair_that_others_have_filled_is_not_open_again():
@@ -60,7 +60,7 @@ def test_a_pair_that_others_have_filled_is_not_open_again():
         make_vote(who, pair)
     seal_all(run.queue.project)
     response = voter_client(voter).post(url_of(run, "undo"), headers=HTMX)
-    assert "0 of 1 voted by you 1 of 2 have enough votes" in text_of(response)
+    assert "0 of 1 voted by you · 1 of 2 have enough votes" in text_of(response)
 
 
 def test_an_undo_by_a_number_that_is_none_is_refused():
