@@ -197,7 +197,7 @@ def test_the_word_of_the_study_stands_over_the_choices():
 def test_my_votes_say_what_was_chosen(said, words):
     sitting = Sitting(says=[["pass", "flag"]] * 2)
     sitting.send(said)
-    assert f"{words} What they said" in text_of(sitting.client.get(f"{sitting.address}mine"))
+    assert f"{words} Change your vote on" in text_of(sitting.client.get(f"{sitting.address}mine"))
 
 
 @pytest.mark.parametrize(
