@@ -75,7 +75,7 @@ def test_systemd_takes_the_unit(tmp_path):
 def test_its_commands_make_an_installation_that_its_proxy_answers_for(tmp_path):
     port, data = free_port(), tmp_path / "data"
     program = tmp_path / "humanjudge"
-    program.write_text(f'#!/bin/sh\ncd {ROOT}\nexec {sys.executable} -m humanjudge "$@"\n')
+    program.write_text(f'#!/bin/sh\ncd "{ROOT}"\nexec "{sys.executable}" -m humanjudge "$@"\n')
     program.chmod(0o755)
     with postgres_server() as database, valkey_server() as broker:
         given = {
