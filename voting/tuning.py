@@ -147,7 +147,7 @@ def drop_judge(queue: Queue, judge: UUID, by: Voter | None = None) -> None:
 
 
 @dataclass(frozen=True)
-class History:
+class TuningHistory:
     """What was done while judges were tuned: judges by their numbers, the oldest first."""
 
     looks: list[str]
@@ -157,7 +157,7 @@ class History:
     dropped: frozenset[str]
 
 
-def history_of(queue: Queue) -> History:
+def tuning_history(queue: Queue) -> TuningHistory:
     looks, dropped, in_use, undecided = list[str](), set[str](), "", ""
     for payload in _entries(queue).values_list("payload", flat=True):
         change = payload[TUNING]
@@ -170,12 +170,12 @@ def history_of(queue: Queue) -> History:
         elif change["event"] == "dropped":
             dropped.add(change["judge"])
             undecided = ""
-    return History(looks, undecided, in_use, frozenset(dropped))
+    return TuningHistory(looks, undecided, in_use, frozenset(dropped))
 
 
 def looks_at(queue: Queue) -> list[str]:
     """Return the judges whose figures of the half held out were looked at, once for each look."""
-    return history_of(queue).looks
+    return tuning_history(queue).looks
 
 
 def _entries(queue: Queue) -> Any:

@@ -198,6 +198,11 @@ def sort_link(query: Mapping[str, str], sort: str, usual: str) -> str:
     return "?" + urlencode(kept | ({} if sort == usual else {"sort": sort}))
 
 
+def signed(points: float, decimals: int = 1) -> str:
+    """Write a difference with its sign; of one that is rounded to nothing that is a plus."""
+    return f"{points:+z.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+
+
 def percent(value: float, decimals: int = 0) -> str:
     return f"{fixed(100 * value, decimals)}{PER_CENT}"
 

@@ -10,7 +10,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -387,9 +387,7 @@ def claim(only: UUID | None = None, lease: UUID | None = None) -> Import | None:
         jobs = [job for job in jobs if only in (None, job.pk)]
         if not jobs or _is_at_work():
             return None
-        last = _last_ends()
-        # `min` takes the first of several: within a project, what was asked for first.
-        job = min(jobs, key=lambda job: last.get(job.project_id) or _LONG_AGO)
+        job = _next_in_turn(jobs, _last_ends())
         job.lease, job.leased_until = lease or uuid4(), timezone.now() + LEASE
         job.attempts += 1
         job.save(update_fields=["lease", "leased_until", "attempts"])
@@ -402,6 +400,12 @@ def _last_ends() -> dict[UUID | None, datetime]:
     return dict(of_projects.annotate(Max("done_at")))
 
 
+def _next_in_turn(jobs: Sequence[Import], last: Mapping[UUID | None, datetime]) -> Import:
+    """Return the first import of the project whose last one ended longest ago."""
+    # `min` takes the first of several: within a project, what was asked for first.
+    return min(jobs, key=lambda job: last.get(job.project_id) or _LONG_AGO)
+
+
 def in_order_of_turns() -> list[Import]:
     """Return what is not done in the order in which it comes to its turn, by what is known now."""
     jobs, last = list(unfinished()), _last_ends()
@@ -410,7 +414,7 @@ def in_order_of_turns() -> list[Import]:
     ends = timezone.now()
     last |= dict.fromkeys((job.project_id for job in order), ends)
     while waiting:
-        job = min(waiting, key=lambda job: last.get(job.project_id) or _LONG_AGO)
+        job = _next_in_turn(waiting, last)
         waiting.remove(job)
         order.append(job)
         ends += timedelta(seconds=1)

@@ -14,6 +14,7 @@ from humanjudge.lib.tables import (
     name_cell,
     numbered,
     percent,
+    signed,
     span,
 )
 from humanjudge.lib.text import fixed, listed, number_of
@@ -96,12 +97,10 @@ def _error_cell(of: Estimate) -> Cell:
     cell = _share_cell(of)
     if of.value is None or of.low is None or of.high is None:
         return cell
-    ends = " to ".join(_signed(end) for end in (of.low, of.high))
-    return Cell(_signed(of.value), ends, css="num strong" if of.low > 0 or of.high < 0 else "num")
-
-
-def _signed(value: float) -> str:
-    return f"{100 * value:+z.1f}".replace("-", "\N{MINUS SIGN}")
+    ends = " to ".join(signed(100 * end) for end in (of.low, of.high))
+    return Cell(
+        signed(100 * of.value), ends, css="num strong" if of.low > 0 or of.high < 0 else "num"
+    )
 
 
 def _saving_cell(of: GeneratorRates, by: JudgeRates) -> Cell:

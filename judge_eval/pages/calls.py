@@ -9,7 +9,7 @@ from humanjudge.listing import page_of
 from judge_eval import selectors
 from judge_eval.access import closed_to, refusal
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.providers.errors import PERMANENT
+from judge_eval.providers.errors import PERMANENT_BEGINNINGS
 from judge_eval.runs import lifecycle
 from judge_eval.web import run_page
 from voting.models import Item
@@ -18,7 +18,6 @@ FAILED, WAITING = Call.State.FAILED, Call.State.WAITING
 CALLS_PER_PAGE = 20
 MOST_VERDICTS = 50
 LONGEST_REPLY = 20_000
-PERMANENTLY = tuple(f"{status} " for status in PERMANENT)
 
 
 @run_page("see calls")
@@ -43,7 +42,7 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
     untold = [
         group["example"]
         for group in groups
-        if group["item"] in closed and not group["error"].startswith(PERMANENTLY)
+        if group["item"] in closed and not group["error"].startswith(PERMANENT_BEGINNINGS)
     ]
     context = {
         "run": run,

@@ -33,7 +33,7 @@ from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import provider_names
 from judge_eval.pages.workshop_state import (
     Contender,
-    Workshop,
+    WorkshopState,
     cost_of,
     next_thing,
     picture,
@@ -194,9 +194,9 @@ def _page(
     is_split = run.queue.held_out_from is not None
     figures, wordings = tuning_figures(run), _wordings(run)
     contenders = _contenders(run, figures)
-    history = tuning.history_of(run.queue)
+    history = tuning.tuning_history(run.queue)
     unseen = run.queue.items.filter(is_held_out=True, unusable="").count() if is_split else 0
-    workshop = Workshop(run, contenders, figures, history, unseen)
+    workshop = WorkshopState(run, contenders, figures, history, unseen)
     chosen = _chosen(request, workshop)
     disagreements = visible_disagreements(request, chosen) if chosen else []
     sorted_ones = sum(each.tag is not None for each in disagreements)
@@ -222,7 +222,7 @@ def _page(
         "floor": [_floor(figure) for figure in figures.figures if figure.judge.is_baseline],
         "looks": f"Held-out looked at {number_of(len(history.looks), 'time')}",
         "chosen": chosen,
-        "disagreements": _cases(run, chosen.name if chosen else "", disagreements),
+        "disagreements": _cards(run, chosen.name if chosen else "", disagreements),
         "listed_number": number_of(len(disagreements), run.queue.noun),
         "tags": TAGS,
         "tag_counts": tag_counts(run),
@@ -250,7 +250,7 @@ def _contenders(run: Run, figures: TuningFigures) -> list[Contender]:
     ]
 
 
-def _chosen(request: HttpRequest, workshop: Workshop) -> Judge | None:
+def _chosen(request: HttpRequest, workshop: WorkshopState) -> Judge | None:
     """Return the judge whose disagreements are shown: the one named, or the one in use."""
     answering = set(with_verdicts(workshop.run).values_list("pk", flat=True))
     judges = [c.judge for c in workshop.contenders]
@@ -262,7 +262,7 @@ def _chosen(request: HttpRequest, workshop: Workshop) -> Judge | None:
 
 
 @dataclass(frozen=True)
-class Case:
+class DisagreementCard:
     """A disagreement as a card: how its texts begin, and who chose which."""
 
     disagreement: Disagreement
@@ -288,12 +288,12 @@ def side_in_words(choice: str) -> str:
     return {"A": "the left", "B": "the right"}.get(choice) or short_name(choice)
 
 
-def _cases(run: Run, name: str, disagreements: Sequence[Disagreement]) -> list[Case]:
+def _cards(run: Run, name: str, disagreements: Sequence[Disagreement]) -> list[DisagreementCard]:
     pairs = pairs_beginning(run, [each.verdict.item.position for each in disagreements])
-    return [_case(name, each, pairs[each.verdict.item.position]) for each in disagreements]
+    return [_card(name, each, pairs[each.verdict.item.position]) for each in disagreements]
 
 
-def _case(name: str, disagreement: Disagreement, pair: Any) -> Case:
+def _card(name: str, disagreement: Disagreement, pair: Any) -> DisagreementCard:
     verdict = disagreement.verdict
     chosen = {
         f"{name}'s choice": verdict.winner,
@@ -303,7 +303,7 @@ def _case(name: str, disagreement: Disagreement, pair: Any) -> Case:
         (output, text, [whose for whose, choice in chosen.items() if choice == side])
         for side, output, text in outputs_beginning(pair)
     ]
-    return Case(disagreement, pair.prompt, outputs)
+    return DisagreementCard(disagreement, pair.prompt, outputs)
 
 
 def _first_try(run: Run, used: Contender | None) -> str:
@@ -313,7 +313,7 @@ def _first_try(run: Run, used: Contender | None) -> str:
     return cost_of(variants.first_try(run, used.judge))
 
 
-def _initial(request: HttpRequest, context: Context, workshop: Workshop) -> Context:
+def _initial(request: HttpRequest, context: Context, workshop: WorkshopState) -> Context:
     """Return what stands in the form of a new variant: the wording in use, or a suggested one."""
     suggestion = context["suggestion"]
     used = workshop.in_use
@@ -372,7 +372,7 @@ def _suggested(run: Run, wordings: Mapping[str, Wording]) -> Context:
 
 
 def _row(
-    workshop: Workshop,
+    workshop: WorkshopState,
     contender: Contender,
     wordings: Mapping[str, Wording],
     floating: Mapping[UUID, str],
@@ -449,8 +449,8 @@ def ask_variant(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
 def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
     """Hold a variant against the judge in use on the half held out; it is counted."""
     judge = _judge(run, judge_id)
-    history, figures = tuning.history_of(run.queue), tuning_figures(run)
-    used = Workshop(run, _contenders(run, figures), figures, history, unseen=0).in_use
+    history, figures = tuning.tuning_history(run.queue), tuning_figures(run)
+    used = WorkshopState(run, _contenders(run, figures), figures, history, unseen=0).in_use
     if used is None or used.judge == judge:
         raise LifecycleRefused("Name the judge in use first: the variant is held against it.")
     check_held_out(run, judge, used.judge, _by(request, run))

@@ -8,14 +8,14 @@ from django.urls import reverse
 
 from humanjudge.charts.graphs import IntervalRow, Level
 from humanjudge.charts.plot import Plot, lay_out_plot
-from humanjudge.lib.tables import percent, percent_span
+from humanjudge.lib.tables import percent, percent_span, signed
 from humanjudge.lib.text import number_of, odds
 from judge_eval.findings.held_out_check import HeldOutCheck
 from judge_eval.findings.workshop import TuningFigures, VariantFigure
 from judge_eval.models import Judge, Run
 from judge_eval.runs.disagreements import MOST_DISAGREEMENTS
 from judge_eval.runs.variants import NextStep
-from voting.tuning import History
+from voting.tuning import TuningHistory
 
 LOOK, REWORD, CHECK, DECIDE = range(1, 5)
 REPORTS_STAY: Final = "report links stay as they were"
@@ -64,13 +64,13 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Workshop:
+class WorkshopState:
     """What is known of a run's workshop while its judges are tuned."""
 
     run: Run
     contenders: list[Contender]
     figures: TuningFigures
-    history: History
+    history: TuningHistory
     unseen: int
     # Disagreements of the judge in use that are listed, and those of them that were sorted.
     disagreements: int = 0
@@ -106,9 +106,9 @@ class Workshop:
         return Action(words, self.address_of(page, judge), is_post=True)
 
 
-def next_thing(workshop: Workshop) -> NextThing:
+def next_thing(workshop: WorkshopState) -> NextThing:
     """Return the first of these that holds."""
-    steps: Sequence[Callable[[Workshop], NextThing | None]] = (
+    steps: Sequence[Callable[[WorkshopState], NextThing | None]] = (
         _decide,
         _wait,
         _go_on_with_candidate,
@@ -122,7 +122,7 @@ def next_thing(workshop: Workshop) -> NextThing:
 _REWORD: Final = Action("Try another wording", "#add-title")
 
 
-def _decide(workshop: Workshop) -> NextThing | None:
+def _decide(workshop: WorkshopState) -> NextThing | None:
     if not workshop.history.undecided:
         return None
     found = HeldOutCheck.model_validate_json(workshop.history.undecided)
@@ -152,7 +152,7 @@ def found_in_words(found: HeldOutCheck, name: str, other: str, noun: str) -> str
     ends = ""
     if found.low is not None and found.high is not None:
         low, high = sorted((found.low, found.high))
-        ends = f"{_signed(100 * low)} to {_signed(100 * high)}; "
+        ends = f"{signed(100 * low)} to {signed(100 * high)}; "
     evidence = max(found.evidence, found.evidence_against)
     basis = f"({ends}evidence {odds(evidence)} of {found.needed} : 1)"
     where = f"on {number_of(found.items, f'unseen {noun}')}"
@@ -181,7 +181,7 @@ def _gap(found: HeldOutCheck, variant: Contender) -> str:
     return f"{percent(found.share)} there: that is {than}"
 
 
-def _wait(workshop: Workshop) -> NextThing | None:
+def _wait(workshop: WorkshopState) -> NextThing | None:
     asked = next((c for c in workshop.contenders if c.waiting), None)
     if asked is None:
         return None
@@ -190,7 +190,7 @@ def _wait(workshop: Workshop) -> NextThing | None:
     return NextThing(f"{asked.judge.name} has answered {done}.", REWORD, note=note)
 
 
-def _go_on_with_candidate(workshop: Workshop) -> NextThing | None:
+def _go_on_with_candidate(workshop: WorkshopState) -> NextThing | None:
     candidate = workshop.candidate
     if candidate is None:
         return None
@@ -209,14 +209,14 @@ def _go_on_with_candidate(workshop: Workshop) -> NextThing | None:
     return _hold_against(workshop, candidate, in_use)
 
 
-def _without_figure(workshop: Workshop, candidate: Contender) -> NextThing:
+def _without_figure(workshop: WorkshopState, candidate: Contender) -> NextThing:
     if workshop.figures.behind:
         return NextThing("Votes and verdicts are being counted.", REWORD)
     sentence = f"{candidate.judge.name} has no figure yet: nobody has voted on what it answered."
     return NextThing(sentence, REWORD, _REWORD)
 
 
-def _ask_more(workshop: Workshop, candidate: Contender, step: NextStep) -> NextThing:
+def _ask_more(workshop: WorkshopState, candidate: Contender, step: NextStep) -> NextThing:
     name, items = candidate.judge.name, number_of(step.items, workshop.noun)
     if step.step == "first":
         sentence, words = f"{name} was not asked yet.", f"Try it on {items}"
@@ -230,7 +230,7 @@ def _ask_more(workshop: Workshop, candidate: Contender, step: NextStep) -> NextT
     )
 
 
-def _hold_against(workshop: Workshop, one: Contender, other: Contender) -> NextThing:
+def _hold_against(workshop: WorkshopState, one: Contender, other: Contender) -> NextThing:
     name, used = one.judge.name, other.judge.name
     points = 100 * ((one.value or 0) - (other.value or 0))
     where = "on the half you may look at"
@@ -252,14 +252,14 @@ def _hold_against(workshop: Workshop, one: Contender, other: Contender) -> NextT
     return NextThing(sentence, CHECK, check, f"{unseen} · {look} · {REPORTS_STAY}")
 
 
-def _without_judge(workshop: Workshop) -> NextThing | None:
+def _without_judge(workshop: WorkshopState) -> NextThing | None:
     if workshop.in_use is not None:
         return None
     write = Action("Write a wording", "#add-title")
     return NextThing("No judge has answered here yet: write the first wording.", REWORD, write)
 
 
-def _look(workshop: Workshop) -> NextThing | None:
+def _look(workshop: WorkshopState) -> NextThing | None:
     used = workshop.in_use
     if used is None or not workshop.disagreements or workshop.sorted:
         return None
@@ -271,7 +271,7 @@ def _look(workshop: Workshop) -> NextThing | None:
     return NextThing(sentence, LOOK, Action(f"Look at the {pairs}", "#disagreements"))
 
 
-def _reword(workshop: Workshop) -> NextThing:
+def _reword(workshop: WorkshopState) -> NextThing:
     used = workshop.in_use
     name = used.judge.name if used else "The judge"
     share = used.share if used else ""
@@ -283,7 +283,7 @@ def _reword(workshop: Workshop) -> NextThing:
     return NextThing(f"{agrees}{sorting}Now change its words.", REWORD, _REWORD)
 
 
-def listed_number(workshop: Workshop) -> str:
+def listed_number(workshop: WorkshopState) -> str:
     number = workshop.disagreements
     first = "first " if number == MOST_DISAGREEMENTS else ""
     return f"{first}{number_of(number, workshop.noun)}"
@@ -294,7 +294,7 @@ def cost_of(step: NextStep) -> str:
     return f"{number_of(step.calls, 'call')}, {usd}"
 
 
-def stages(workshop: Workshop, stage: int) -> list[tuple[str, str, bool]]:
+def stages(workshop: WorkshopState, stage: int) -> list[tuple[str, str, bool]]:
     """Return the four steps: name, how far it is, and whether it is the present one."""
     used, looks = workshop.in_use, len(workshop.history.looks)
     of = f"{workshop.sorted} of {number_of(workshop.disagreements, 'disagreement')} sorted"
@@ -309,7 +309,7 @@ def stages(workshop: Workshop, stage: int) -> list[tuple[str, str, bool]]:
     return [(name, text, number == stage) for number, (name, text) in enumerate(texts, 1)]
 
 
-def picture(workshop: Workshop) -> Plot | None:
+def picture(workshop: WorkshopState) -> Plot | None:
     """Draw variants and the judge in use on one axis, people among themselves shaded."""
     used, first = workshop.in_use, workshop.candidate or workshop.in_use
     rows = []
@@ -317,22 +317,22 @@ def picture(workshop: Workshop) -> Plot | None:
         share = contender.figure.overall
         if share.value is None:
             continue
-        both = None if share.low is None or share.high is None else (share.low, share.high)
-        note = _beside(workshop, contender, used, both)
+        note = _beside(workshop, contender, used, share.interval)
         is_first = contender is first or (first is not None and contender.judge == first.judge)
         rows.append(
-            IntervalRow(contender.judge.name, share.value, both, beats_floor=is_first, note=note)
+            IntervalRow(
+                contender.judge.name, share.value, share.interval, beats_floor=is_first, note=note
+            )
         )
     levels, computed = list[Level](), workshop.figures.computed
     among = computed.among_people.pairs if computed else None
     if among and among.value is not None:
-        ends = None if among.low is None or among.high is None else (among.low, among.high)
-        levels.append(Level("people among themselves", among.value, ends, "people"))
+        levels.append(Level("people among themselves", among.value, among.interval, "people"))
     return lay_out_plot(rows, levels, title="Agreement with people on the tuning half")
 
 
 def _beside(
-    workshop: Workshop,
+    workshop: WorkshopState,
     contender: Contender,
     used: Contender | None,
     ends: tuple[float, float] | None,
@@ -346,9 +346,5 @@ def _beside(
         return ""
     interval = ""
     if low is not None and high is not None:
-        interval = f" ({_signed(100 * low, 0)} to {_signed(100 * high, 0)})"
-    return f"{_signed(100 * value, 0)}{interval}"
-
-
-def _signed(points: float, decimals: int = 1) -> str:
-    return f"{points:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+        interval = f" ({signed(100 * low, 0)} to {signed(100 * high, 0)})"
+    return f"{signed(100 * value, 0)}{interval}"

@@ -24,6 +24,8 @@ PERMANENT = (
     HTTPStatus.FORBIDDEN.value,
     HTTPStatus.NOT_FOUND.value,
 )
+# So begins what is written of them.
+PERMANENT_BEGINNINGS = tuple(f"{status} " for status in PERMANENT)
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 _MEANINGS = {
     400: "the request was refused",

@@ -18,7 +18,7 @@ from humanjudge.metrics import count
 from judge_eval.models import Call, Run
 from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply, left_out
-from judge_eval.providers.errors import PERMANENT, RAW_LIMIT, CallFailed
+from judge_eval.providers.errors import PERMANENT_BEGINNINGS, RAW_LIMIT, CallFailed
 from judge_eval.runs import leases
 from judge_eval.runs.requests import Question, answered_by_another, judge_question
 from judge_eval.services import picture_of
@@ -31,7 +31,7 @@ LONGEST_WAIT = 30.0
 # After so many errors that every call would bring, a model of a run is not called any more.
 MOST_HOPELESS = 8
 # Of failed calls: so they begin.
-PERMANENTLY = reduce(or_, (Q(error__startswith=f"{status} ") for status in PERMANENT))
+PERMANENTLY = reduce(or_, (Q(error__startswith=text) for text in PERMANENT_BEGINNINGS))
 EXCERPT = 2_000
 # In a change that was made to a reply: what follows is what the model had said.
 FORMER_REPLY = "; it had said: "
