@@ -78,6 +78,15 @@ def module_db(django_db_setup, django_db_blocker):
         transaction.set_rollback(True)
 
 
+@pytest.fixture(scope="session")
+def live_server(django_db_setup, live_server):
+    """The server, started when the tests' database is known: else it shares one connection.
+
+    Until then the database is said to be in memory, and connections to that are handed on.
+    """
+    return live_server
+
+
 @pytest.fixture
 def at():
     """A model provider on this machine, which answers well until it is told otherwise."""

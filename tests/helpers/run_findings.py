@@ -17,7 +17,7 @@ def compute(run, part=""):
     row.update(not_before=timezone.now(), computed_at=None)
     if not cache.compute(run.pk, part):
         # A worker of the running product, where there is one, was quicker.
-        eventually(row.filter(computed_at__isnull=False).exists, seconds=20)
+        eventually(row.filter(computed_at__isnull=False).exists)
     return row.get()
 
 

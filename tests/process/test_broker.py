@@ -88,7 +88,7 @@ def test_votes_are_taken_while_the_broker_is_stopped_and_sealed_when_it_is_back(
     site.beat()
     before = votes_in_seconds(voter, 20)
     eventually(everything_is_sealed)
-    eventually(lambda: site.health()[0] == 200, 180)
+    eventually(lambda: site.health()[0] == 200)
 
     broker.stop()
     taken = votes_in_seconds(voter, 20)
@@ -99,7 +99,7 @@ def test_votes_are_taken_while_the_broker_is_stopped_and_sealed_when_it_is_back(
 
     broker.start()
     eventually(everything_is_sealed)
-    assert eventually(lambda: site.health()[0] == 200, 180)
+    assert eventually(lambda: site.health()[0] == 200)
     assert_sound(scene.project)
     assert "Traceback" not in site.log("web")
 
@@ -155,15 +155,15 @@ print(f"/join/{invite_token(make_invite(make_scene().run))}/")
 
 def test_a_process_that_hangs_is_missing_until_it_goes_on(site, broker):
     processes = {"worker": site.worker(), "beat": site.beat()}
-    eventually(lambda: site.health()[0] == 200, 180)
+    eventually(lambda: site.health()[0] == 200)
     for process, told in [("worker", ["sealing_worker", "judging_worker"]), ("beat", ["beat"])]:
         os.killpg(processes[process].pid, signal.SIGSTOP)
-        eventually(lambda: site.health()[0] == 503, 180)
+        eventually(lambda: site.health()[0] == 503)
         health = site.health()[1]
         assert [name for name in PROCESSES if health[name] == "missing"] == told
         assert health["database"] == health["broker"] == health["web"] == "ok"
         os.killpg(processes[process].pid, signal.SIGCONT)
-        eventually(lambda: site.health()[0] == 200, 180)
+        eventually(lambda: site.health()[0] == 200)
 
 
 # A pool that backs off as it does by default has tried seven times after 63 seconds, and the
@@ -208,7 +208,7 @@ def test_votes_and_seals_go_on_after_an_outage_of_the_database(seconds, broker, 
         with closing(HttpVoter(site.url, invite)) as voter:
             first, second, *_ = voter.ballots()
             assert voter.vote(first).status_code == 200
-            eventually(lambda: site.health()[0] == 200, 180)
+            eventually(lambda: site.health()[0] == 200)
 
             database.stop()
             refused = voter.vote(second)
@@ -232,5 +232,5 @@ def test_votes_and_seals_go_on_after_an_outage_of_the_database(seconds, broker, 
             with psycopg.connect(database.url, autocommit=True) as connection:
                 sealed = "SELECT count(*) FROM voting_entry WHERE kind = 'vote' AND seq > 0"
                 eventually(lambda: connection.execute(sealed).fetchone() == (2,), BACK_SECONDS)
-            eventually(lambda: site.health()[0] == 200, 180)
+            eventually(lambda: site.health()[0] == 200)
         assert "0 differences, equal" in site.manage("replay", "--check")

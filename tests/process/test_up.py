@@ -38,10 +38,10 @@ def vote(up: Up, api: httpx.Client, run: str = "Drawings") -> None:
     """Vote on the next pair, and wait until a worker has sealed it."""
     before = up.results(run)["votes"]
     # Judges of a run that has just been made may still be at work.
-    task = eventually(lambda: api.get("pending", params={"limit": 1}).json()["tasks"], 180)[0]
+    task = eventually(lambda: api.get("pending", params={"limit": 1}).json()["tasks"])[0]
     reply = api.post("vote", json={"task_id": task["id"], "winner": "A"})
     assert reply.status_code == 200, reply.text
-    eventually(lambda: up.results(run)["votes"] > before, 180)
+    eventually(lambda: up.results(run)["votes"] > before)
 
 
 def ratings(up: Up) -> list:
@@ -72,7 +72,7 @@ def kill_each_in_turn(up: Up) -> None:
                 below |= up.tree(victim)
                 os.kill(victim, signal.SIGKILL)
             eventually(lambda below=below: all_gone(below))
-            eventually(up.healthy, 180)
+            eventually(up.healthy)
             vote(up, api)
     assert up.shown().count("died (SIGKILL); restarting it in") == 5, up.shown()
     eventually(lambda: all(up.processes(name) for row in VICTIMS for name, _ in row))
