@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import Line, Part, Place, alone, validated
+from judge_eval.exchange.fields import Unfit, number
 
 LARGEST: Final = 1_000_000_000
 MOST_COMPONENTS: Final = 30
@@ -85,8 +86,10 @@ def _told(value: object) -> object:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word in ("true", "false"):
         return word == "true"
-    is_number = re.fullmatch(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d{1,3})?", word, re.ASCII)
-    return float(word.replace(",", ".")) if is_number else value
+    try:
+        return number(word) if word else value
+    except Unfit:
+        return value
 
 
 def _scaled(value: object, ends: tuple[float, float]) -> float | None:
