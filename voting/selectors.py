@@ -28,6 +28,13 @@ def own_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     return Entry.objects.filter(voter=voter, kind=Entry.Kind.VOTE, queue=queue, item__isnull=False)
 
 
+def votes_on_item(item: Item) -> QuerySet[Entry]:
+    """Votes that stand, and those changed after the reveal that judges are still measured by."""
+    counts = Q(retracted=False) | Q(retracted_after_reveal=True)
+    votes = Entry.objects.filter(counts, item=item, kind=Entry.Kind.VOTE)
+    return votes.select_related("voter").order_by("pk")
+
+
 def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     return own_votes(voter, queue).filter(retracted=False)
 
@@ -164,7 +171,8 @@ class Progress:
             return (
                 f"{voted}. {blind or 'None'} of your votes count{'s' if blind == 1 else ''} in the "
                 f"ratings of the judges; {self.unblinded} came after you had seen what they said, "
-                f"and {_are(self.unblinded)} kept apart.{left_out}"
+                f"and {_are(self.unblinded)} kept apart; there a blind vote of yours before still "
+                f"counts.{left_out}"
             )
         counts = {0: "", 1: ", and it counts"}.get(self.mine, ", and every one of them counts")
         return f"{voted}.{left_out}" if left_out else f"{voted}{counts}."
@@ -234,6 +242,7 @@ def progress(voter: Voter, queue: Queue) -> Progress:
         voter=voter,
         target__seq__isnull=False,
         target__unblinded=False,
+        payload__isnull=True,
     )
     full = _not_voted_on(voter).filter(queue=queue, votes=F("votes_wanted"))
     again = full.filter(pk__in=retractions.values("item")).count()

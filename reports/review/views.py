@@ -49,6 +49,7 @@ from voting.forms import ProjectField
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.decisions import Decision
 from voting.models import Entry, Flag, Item, Queue, Voter
+from voting.selectors import votes_on_item
 from voting.turns import beginning
 from voting.voters import voter_of_user
 
@@ -333,8 +334,7 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
     decisions = _decisions(item)
     others = filters.reviews()
     run = getattr(item.queue, "run", None)
-    votes = Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
-    voted, judged = list(votes.select_related("voter").order_by("pk")), verdicts_on(item)
+    voted, judged = list(votes_on_item(item)), verdicts_on(item)
     for vote in voted:
         vote.item = item  # with its outputs
     for verdict in judged:
@@ -397,6 +397,7 @@ def vote_in_words(vote: Entry, chosen: str = "") -> str:
     if vote.value is not None and vote.value not in (0, ONE):
         words = f"{words} ({vote.value / ONE:g})"
     notes = [vote.category, "" if not vote.unblinded else "not blind"]
+    notes += ["changed after the reveal" if vote.retracted_after_reveal else ""]
     notes += ["being sealed" if vote.seq is None else ""]
     return ", ".join([words, *filter(None, notes)])
 
