@@ -13,7 +13,17 @@ from django.utils import timezone
 
 from humanjudge.lib.text import number_of
 from voting.kinds import kind_of
-from voting.models import Assignment, Entry, Exposure, Invite, Item, Project, Queue, Voter
+from voting.models import (
+    NO_VOTE,
+    Assignment,
+    Entry,
+    Exposure,
+    Invite,
+    Item,
+    Project,
+    Queue,
+    Voter,
+)
 
 Row = TypeVar("Row")
 # Items that can be voted on and have too few votes; the condition is that of a partial index.
@@ -44,6 +54,22 @@ def taken_back(voter: Voter, queue: Queue, item: UUID) -> Item | None:
     undone = own_votes(voter, queue).filter(item=OuterRef("pk"), retracted=True)
     again = _not_voted_on(voter).filter(Exists(undone), queue=queue, pk=item)
     return again.select_related("a__picture", "b__picture").first()
+
+
+def sent_back(voter: Voter, queue: Queue) -> QuerySet[Entry]:
+    """Decisions that send items back to a voter who has not answered since, the oldest first.
+
+    Each with `vote`, the number of the vote that stands on the item, None if there is none.
+    """
+    own = own_votes(voter, queue).filter(item=OuterRef("item"))
+    later = own.filter(pk__gt=OuterRef("pk"))
+    about = {"project": queue.project_id, "queue": queue, "voter": voter, "retracted": False}
+    decisions = Entry.objects.filter(
+        NO_VOTE, ~Exists(later), kind=Entry.Kind.DECISION, item__isnull=False, **about
+    )
+    vote = own.filter(retracted=False).values("uid")
+    asked = decisions.filter(payload__action="send_back").annotate(vote=Subquery(vote[:1]))
+    return asked.select_related("item").order_by("pk")
 
 
 def last_taken_back(voter: Voter, item: Item) -> Entry | None:

@@ -37,6 +37,7 @@ from voting.selectors import (
     progress,
     queues_left,
     reveal_of,
+    sent_back,
     standing_votes,
     taken_back,
 )
@@ -200,6 +201,10 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     context["pairs"] = _again(voter, queue, again) + context["pairs"]
     context |= {
         "has_seen": any(has_seen_verdicts(voter, item) for item in again),
+        "sent_back": [
+            {"decision": decision, "undo_number": uuid4(), "is_open": decision.item in again}
+            for decision in (sent_back(voter, queue) if queue.is_open else ())
+        ],
         "undo_number": uuid4(),
         "voted": voted,
         "reveal_url": _reveal_address(voted.uid) if voted else "",

@@ -51,10 +51,11 @@ def latest_decisions(run):
     """Map each item and voter to what was decided last, reversals and notes left aside."""
     decisions = [entry for entry in entries_of(run) if entry.kind == "decision"]
     reversed_ones = {entry.target_id for entry in decisions}
+    settling = [e for e in decisions if e.payload["action"] in ("keep", "exclude", "another_round")]
     return {
         entry.item_id or entry.voter_id: entry.payload["action"]
-        for entry in decisions
-        if entry.payload["action"] not in ("note", "reverse") and entry.pk not in reversed_ones
+        for entry in settling
+        if entry.pk not in reversed_ones
     }
 
 
