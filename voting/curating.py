@@ -75,7 +75,14 @@ def decide(
         if not item.opened_at:
             raise CannotDecide(item.unusable or "It is not open for voting yet.")
         if action == "send_back":
-            _show_again(item, voter, decision)
+            standing = Entry.objects.filter(kind=Entry.Kind.VOTE, retracted=False)
+            vote = standing.filter(item=item, voter=voter).first()
+            if not decision.comment:
+                raise CannotDecide("Say why it is sent back: the voter reads it.")
+            if voter is None or vote is None or not item.queue.is_open:
+                raise CannotDecide("It goes back only to who voted on it, while voting is open.")
+            # What the curator says tells something: the next answer is not blind.
+            record_exposure(voter, [item.pk], max(decision.at, vote.at))
         required = _required(item, votes) if action == "another_round" else {}
         return _write(decision, curator, action, **required)
 
@@ -150,17 +157,6 @@ def reverse(decision_id: UUID, curator: Voter, why: str = "", *, uid: UUID | Non
         if before is None:
             raise
         raise AlreadyDecided(before) from None
-
-
-def _show_again(item: Item, voter: UUID | None, decision: Entry) -> None:
-    """Let the next answer of a voter not be blind: what the curator says tells something."""
-    votes = Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
-    vote = votes.filter(voter=voter).first()
-    if not decision.comment:
-        raise CannotDecide("Say why it is sent back: the voter reads it.")
-    if voter is None or vote is None or not item.queue.is_open:
-        raise CannotDecide("It is sent back only to who voted on it, while voting is open.")
-    record_exposure(voter, [item.pk], max(decision.at, vote.at))
 
 
 def _required(item: Item, votes: int | None) -> dict[str, int]:
