@@ -30,8 +30,8 @@ from voting.kinds import Kind, is_ordered, kind_of
 from voting.ledger.chain import canonical
 from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
 from voting.order import couples, fresh_turn, keyed_number, prompt_order
-from voting.pictures.rendering import renderer_id
-from voting.pictures.store import source_address
+from voting.pictures.rendering import rendered_before, renderer_id
+from voting.pictures.store import keep_rendered, source_address
 from voting.tuning import is_held_out
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
@@ -74,7 +74,7 @@ def create_run(
                     kind=prompt.kind,
                     generator=output.generator,
                     tags=list(prompt.tags),
-                    picture=picture_of(output.output) if prompt.kind == "svg" else None,
+                    picture=picture_of(output.output, output.png) if prompt.kind == "svg" else None,
                 )
                 for output in prompt.outputs
             ]
@@ -213,8 +213,12 @@ def _next_position(rows: QuerySet[Any]) -> int:
     return int(rows.aggregate(next=Coalesce(Max("position") + 1, 0))["next"])
 
 
-def picture_of(source: str) -> Picture:
-    return Picture.objects.get_or_create(source_sha256=source_address(source))[0]
+def picture_of(source: str, png: bytes = b"") -> Picture:
+    """Return the picture of a drawing, which waits to be rendered unless that was done before."""
+    picture, _ = Picture.objects.get_or_create(source_sha256=source_address(source))
+    if png and picture.state != Picture.State.DONE:
+        keep_rendered(Picture.objects.filter(pk=picture.pk), rendered_before(png))
+    return picture
 
 
 def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:

@@ -35,13 +35,15 @@ UNITS: Final = {
     "month": timedelta(days=31),
 }
 
-# Sealed votes that stand, those too that a decision leaves out: whether each was cast before its
-# voter saw what the judges say, and whether it counts.
+# Sealed votes that stand, those too that a decision leaves out, and blind ones that were changed
+# after the reveal: whether each was cast before its voter saw what the judges say, and whether it
+# counts.
 _VOTES: Final = """
     SELECT CAST(voter_id AS text), CAST(item_id AS text), choice, left_side, elapsed_ms,
         CAST(at AS text), simulated OR NOT unblinded, NOT excluded AND (simulated OR NOT unblinded)
     FROM voting_entry
-    WHERE queue_id = %(queue)s AND kind = 'vote' AND seq IS NOT NULL AND retracted_seq IS NULL
+    WHERE queue_id = %(queue)s AND kind = 'vote' AND seq IS NOT NULL
+        AND (retracted_seq IS NULL OR retracted_after_reveal)
 """
 Vote = tuple[str, str, str, str, int | None, str, bool, bool]
 
@@ -129,7 +131,7 @@ def count_votes(queue: Queue) -> VoteFigures:
     are_compared = queue.kind != Queue.Kind.TEXT
     voters = {
         voter: VoterFigures(
-            len(own),
+            len({row[1] for row in own}),
             max(row[5] for row in own),
             median(times) / 1000
             if (times := [row[4] for row in own if row[4] is not None])

@@ -21,6 +21,7 @@ from voting.ledger.counts import votes_on
 from voting.ledger.decisions import MOST_REQUIRED, VOTES_WANTED, Action, Decision, Rules, payload_of
 from voting.models import Entry, Item, Queue, Voter
 from voting.order import wants_overlap
+from voting.services import record_exposure
 
 MOST_VOTES = 1_000
 _DECISIONS = Entry.objects.filter(kind=Entry.Kind.DECISION).order_by("-at", "-pk")
@@ -56,21 +57,32 @@ def decide(
     *,
     after: UUID | None,
     votes: int | None = None,
+    voter: UUID | None = None,
     uid: UUID | None = None,
 ) -> Entry:
     """Write down what a curator decides on an item.
 
     `after` is the latest decision that the curator has seen, None where there was none: if another
-    one came since, this raises AlreadyDecided. `votes` is how many more another round brings. The
-    same `uid` again returns the first decision.
+    one came since, this raises AlreadyDecided. `votes` is how many more another round brings, and
+    `voter` is whom the item is sent back to. The same `uid` again returns the first decision.
     """
+    about = {"voter_id": voter} if action == "send_back" else {}
     with transaction.atomic():
         item = Item.objects.select_for_update(no_key=True, of=("self",)).get(pk=item_id)
-        decision = _decision(curator, why, uid, item=item, queue_id=item.queue_id)
+        decision = _decision(curator, why, uid, item=item, queue_id=item.queue_id, **about)
         if made := _made_before(decision, decisions_on(item.pk), after):
             return made
         if not item.opened_at:
             raise CannotDecide(item.unusable or "It is not open for voting yet.")
+        if action == "send_back":
+            standing = Entry.objects.filter(kind=Entry.Kind.VOTE, retracted=False)
+            vote = standing.filter(item=item, voter=voter).first()
+            if not decision.comment:
+                raise CannotDecide("Say why it is sent back: the voter reads it.")
+            if voter is None or vote is None or not item.queue.is_open:
+                raise CannotDecide("It goes back only to who voted on it, while voting is open.")
+            # What the curator says tells something: the next answer is not blind.
+            record_exposure(voter, [item.pk], max(decision.at, vote.at))
         required = _required(item, votes) if action == "another_round" else {}
         return _write(decision, curator, action, **required)
 

@@ -512,6 +512,8 @@ class Exposure(models.Model):
     voter = ForeignKey(Voter, models.CASCADE, related_name="+", db_index=False)
     item = ForeignKey(Item, models.CASCADE, related_name="+", db_index=False)
     seen_at = models.DateTimeField()
+    # The first vote that was taken back afterwards: later ones are not blind, whatever clocks say.
+    last_blind = models.BigIntegerField(null=True)
 
     class Meta:
         constraints: ClassVar = [UniqueConstraint(fields=["item", "voter"], name="exposure_once")]
@@ -521,7 +523,9 @@ class Exposure(models.Model):
         """Say of an entry that its voter had seen the verdicts before."""
         entry = models.OuterRef
         seen = cls._default_manager.filter(
-            voter=entry("voter"), item=entry("item"), seen_at__lt=entry("at")
+            Q(seen_at__lt=entry("at")) | Q(last_blind__lt=entry("id")),
+            voter=entry("voter"),
+            item=entry("item"),
         )
         return models.Exists(seen)
 
@@ -557,8 +561,9 @@ NO_VOTE: Final = ~Q(kind="vote")
 class Entry(models.Model):
     """One fact of a project's ledger. It is inserted unsealed; voting.ledger.ledger seals it.
 
-    A sealed entry is never changed in anything its hash covers. `retracted`, `retracted_seq` and
-    `excluded` are not covered: they say what later entries make of this one.
+    A sealed entry is never changed in anything its hash covers. `retracted`, `retracted_seq`,
+    `retracted_after_reveal` and `excluded` are not covered: they say what later entries make of
+    this one.
     """
 
     class Kind(models.TextChoices):
@@ -605,6 +610,8 @@ class Entry(models.Model):
     target = ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
     retracted = models.BooleanField(db_default=False)
     retracted_seq = models.BigIntegerField(null=True)
+    # A blind vote of a person who then saw the verdicts: judges are still measured by it.
+    retracted_after_reveal = models.BooleanField(db_default=False)
     # A vote that a curator's decision on its item or its voter excludes, as long as that stands.
     excluded = models.BooleanField(db_default=False)
 

@@ -13,7 +13,17 @@ from django.utils import timezone
 
 from humanjudge.lib.text import number_of
 from voting.kinds import kind_of
-from voting.models import Assignment, Entry, Exposure, Invite, Item, Project, Queue, Voter
+from voting.models import (
+    NO_VOTE,
+    Assignment,
+    Entry,
+    Exposure,
+    Invite,
+    Item,
+    Project,
+    Queue,
+    Voter,
+)
 
 Row = TypeVar("Row")
 # Items that can be voted on and have too few votes; the condition is that of a partial index.
@@ -28,6 +38,13 @@ def own_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     return Entry.objects.filter(voter=voter, kind=Entry.Kind.VOTE, queue=queue, item__isnull=False)
 
 
+def votes_on_item(item: Item) -> QuerySet[Entry]:
+    """Votes that stand, and those changed after the reveal that judges are still measured by."""
+    counts = Q(retracted=False) | Q(retracted_after_reveal=True)
+    votes = Entry.objects.filter(counts, item=item, kind=Entry.Kind.VOTE)
+    return votes.select_related("voter").order_by("pk")
+
+
 def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     return own_votes(voter, queue).filter(retracted=False)
 
@@ -37,6 +54,22 @@ def taken_back(voter: Voter, queue: Queue, item: UUID) -> Item | None:
     undone = own_votes(voter, queue).filter(item=OuterRef("pk"), retracted=True)
     again = _not_voted_on(voter).filter(Exists(undone), queue=queue, pk=item)
     return again.select_related("a__picture", "b__picture").first()
+
+
+def sent_back(voter: Voter, queue: Queue) -> QuerySet[Entry]:
+    """Decisions that send items back to a voter who has not answered since, the oldest first.
+
+    Each with `vote`, the number of the vote that stands on the item, None if there is none.
+    """
+    own = own_votes(voter, queue).filter(item=OuterRef("item"))
+    later = own.filter(pk__gt=OuterRef("pk"))
+    about = {"project": queue.project_id, "queue": queue, "voter": voter, "retracted": False}
+    decisions = Entry.objects.filter(
+        NO_VOTE, ~Exists(later), kind=Entry.Kind.DECISION, item__isnull=False, **about
+    )
+    vote = own.filter(retracted=False).values("uid")
+    asked = decisions.filter(payload__action="send_back").annotate(vote=Subquery(vote[:1]))
+    return asked.select_related("item").order_by("pk")
 
 
 def last_taken_back(voter: Voter, item: Item) -> Entry | None:
@@ -164,7 +197,8 @@ class Progress:
             return (
                 f"{voted}. {blind or 'None'} of your votes count{'s' if blind == 1 else ''} in the "
                 f"ratings of the judges; {self.unblinded} came after you had seen what they said, "
-                f"and {_are(self.unblinded)} kept apart.{left_out}"
+                f"and {_are(self.unblinded)} kept apart; there a blind vote of yours before still "
+                f"counts.{left_out}"
             )
         counts = {0: "", 1: ", and it counts"}.get(self.mine, ", and every one of them counts")
         return f"{voted}.{left_out}" if left_out else f"{voted}{counts}."
@@ -234,6 +268,7 @@ def progress(voter: Voter, queue: Queue) -> Progress:
         voter=voter,
         target__seq__isnull=False,
         target__unblinded=False,
+        payload__isnull=True,
     )
     full = _not_voted_on(voter).filter(queue=queue, votes=F("votes_wanted"))
     again = full.filter(pk__in=retractions.values("item")).count()

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -52,10 +53,6 @@ class VoteTakenBack(Exception):
 
 class VotingClosed(Exception):
     """The queue takes no votes any more, none of this kind, or none of this voter's."""
-
-
-class VerdictsSeen(Exception):
-    """The voter has seen what the judges said there, so a new vote would not be blind."""
 
 
 class NothingToUndo(Exception):
@@ -296,7 +293,7 @@ def undo_last_vote(
 
     With `vote` that one, instead of the latest. The same `uid` again, the number of the retraction,
     returns the first answer. Raises VotingClosed where a new vote would not be taken: the old one
-    would be lost; and VerdictsSeen where a vote that is named was blind and the new one is not.
+    would be lost.
     """
     uid = uid or uuid4()
     try:
@@ -327,9 +324,8 @@ def _undo(voter: Voter, queue: Queue, uid: UUID, named: UUID | None) -> Item:
         if vote is None or vote.item is None:
             raise NothingToUndo
         insist_on_open(queue.pk, voter.pk, simulated=vote.simulated)
-        # Else whoever changes votes after the reveal would take blind ones from judges' figures.
-        if named and Exposure.objects.filter(voter=voter, item=vote.item).exists():
-            raise VerdictsSeen
+        seen = Exposure.objects.filter(voter=voter, item=vote.item)
+        has_seen = seen.update(last_blind=Coalesce("last_blind", vote.pk))
         vote.retracted = True
         vote.save(update_fields=["retracted"])
         ledger.record(
@@ -343,6 +339,7 @@ def _undo(voter: Voter, queue: Queue, uid: UUID, named: UUID | None) -> Item:
                 item=vote.item,
                 voter=voter,
                 target=vote,
+                payload=ledger.AFTER_REVEAL if has_seen else None,
             )
         )
     return vote.item

@@ -26,7 +26,7 @@ from voting.assignment import ballot_for, give_back, next_pairs
 from voting.conversations import latest, messages_of
 from voting.forms import FlagForm, JoinForm, UndoForm
 from voting.kinds import SEPARATOR, AnswerInvalid, kind_of
-from voting.models import Entry, Exposure, Flag, Item, Queue, Voter
+from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.pictures.store import stored_path
 from voting.questions import Question, effort_in_words, in_words, question_of, request_in_words
 from voting.selectors import (
@@ -37,6 +37,7 @@ from voting.selectors import (
     progress,
     queues_left,
     reveal_of,
+    sent_back,
     standing_votes,
     taken_back,
 )
@@ -200,6 +201,10 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     context["pairs"] = _again(voter, queue, again) + context["pairs"]
     context |= {
         "has_seen": any(has_seen_verdicts(voter, item) for item in again),
+        "sent_back": [
+            {"decision": decision, "undo_number": uuid4(), "is_open": decision.item in again}
+            for decision in (sent_back(voter, queue) if queue.is_open else ())
+        ],
         "undo_number": uuid4(),
         "voted": voted,
         "reveal_url": _reveal_address(voted.uid) if voted else "",
@@ -279,9 +284,6 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         item = services.undo_last_vote(voter, queue, asked["undo"], vote=asked["vote"])
     except services.NothingToUndo:
         raise Problem(409, "There is no vote of yours to undo here.") from None
-    except services.VerdictsSeen as seen:
-        why = "You have seen what the judges said there, so a new vote would not be blind."
-        raise Problem(409, f"{why} Your vote stands.") from seen
     except services.VotingClosed as closed:
         raise Problem(409, f"{str(closed).rstrip('.')}; your vote stands.") from closed
     if not request.htmx:
@@ -317,12 +319,10 @@ def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     so_far = progress(voter, queue)
     shown = reveal_of(queue)
     at_end = shown == Queue.Reveal.AT_END and not so_far.left_for_me
-    seen = Exposure.objects.filter(voter=voter, item__in=[vote.item_id for vote in page])
     context = {
         "queue": queue,
         "page": page,
         "votes": [_as_seen(vote, queue) for vote in page],
-        "seen": set(seen.values_list("item_id", flat=True)),
         "progress": so_far,
         "reveal": shown,
         "is_revealed": at_end or shown == Queue.Reveal.AFTER_EACH,

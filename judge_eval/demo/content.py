@@ -1,7 +1,8 @@
 """Read the demo's prompts, outputs and rubrics from the files beside this module.
 
 Each kind has a folder: ``index.json`` fixes the order and the tags, ``rubric.txt`` is what
-voters are asked, and each prompt is a folder with ``prompt.txt`` and one file per generator. Jokes
+voters are asked, and each prompt is a folder with ``prompt.txt`` and one file per generator, beside
+each drawing its picture: a busy machine may lose one, and nobody has to wait for them. Jokes
 are short: ``jokes.jsonl`` has one for each prompt, as it could be imported too. ``examples`` has
 what example judges say of all these. ``published`` has a folder for each finished study: the labels
 of a public test set without its texts; ``docs/published_labels.py`` makes those of PandaLM.
@@ -26,10 +27,11 @@ SUFFIX: Final[dict[Kind, str]] = {"svg": ".svg", "text": ".md"}
 
 @dataclass(frozen=True, slots=True)
 class DemoOutput:
-    """What one generator answered."""
+    """What one generator answered; of a drawing also its picture, as `render` makes it."""
 
     generator: str
     output: str
+    png: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,11 @@ def _prompt(folder: Traversable, kind: Kind, slug: str, tags: tuple[str, ...]) -
         kind=kind,
         tags=tags,
         outputs=tuple(
-            DemoOutput(generator=file.name.removesuffix(SUFFIX[kind]), output=_text(file))
+            DemoOutput(
+                generator=(name := file.name.removesuffix(SUFFIX[kind])),
+                output=_text(file),
+                png=prompt.joinpath(f"{name}.png").read_bytes() if kind == "svg" else b"",
+            )
             for file in outputs
         ),
     )

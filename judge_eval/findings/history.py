@@ -152,7 +152,8 @@ class _Reading:
         if self.chosen:
             before = sum(event.seq < self.chosen for event in events)
             events.insert(before, OutOfOrder(self.chosen))
-        retracted = self._sealed(Entry.Kind.VOTE).filter(retracted_seq__isnull=False)
+        gone = Q(retracted_seq__isnull=False, retracted_after_reveal=False)
+        retracted = self._sealed(Entry.Kind.VOTE).filter(gone)
         if last := retracted.order_by().aggregate(last=Max("retracted_seq"))["last"]:
             self.changes[TAKEN_BACK] = last
         left = required_votes.votes_left

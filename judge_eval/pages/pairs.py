@@ -40,6 +40,7 @@ from voting.disputes import majority
 from voting.kinds import kind_of
 from voting.ledger.counts import votes_on
 from voting.models import Entry, Item, Queue
+from voting.selectors import votes_on_item
 
 PAIRS_PER_PAGE = 30
 # Of a prompt in the list.
@@ -200,7 +201,6 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         }
         for verdict in verdicts
     ]
-    votes = Entry.objects.filter(item=pair, kind=Entry.Kind.VOTE, retracted=False)
     onward, pairs = SORTED_BY[order], part.pairs(run)
     back = [name.removeprefix("-") if name.startswith("-") else f"-{name}" for name in onward]
     context = {
@@ -224,7 +224,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
                 "said": _vote_in_words(vote),
                 "labels": _labels_beside(run.queue, vote.labels),
             }
-            for vote in votes.select_related("voter").order_by("id")
+            for vote in votes_on_item(pair)
         ],
         "tab": "pairs",
     }

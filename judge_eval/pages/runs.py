@@ -37,6 +37,7 @@ from judge_eval.selectors import ModelCalls
 from judge_eval.web import find_run, invites_address, lead_to, not_now, run_action, run_page
 from voting.access import can, can_make_runs, projects_where, require, require_login, user_of
 from voting.models import Picture
+from voting.selectors import queue_counts
 from voting.voters import voter_of_user
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
@@ -312,7 +313,7 @@ def _context(run: Run) -> Context:
         )
         if part.total
     ]
-    stance = _digest(run.state, status)
+    stance, counts = _digest(run.state, status), queue_counts(run.queue)
     live = {"parts": parts, "facts": _facts(run, progress, out), "table": MODELS.table(models)}
     return {
         **status,
@@ -320,11 +321,12 @@ def _context(run: Run) -> Context:
         "run": run,
         "tab": "run",
         "events": events,
+        "counts": counts,
         "is_live": run.state in Run.AT_WORK or out > 0,
         "failed_calls": number_of(failed, "failed call") if failed else "",
         "budget": "none" if run.budget_usd is None else f"{run.budget_usd.normalize()}",
         "stance": stance,
-        "seen": _digest(stance, live, [event.pk for event in events]),
+        "seen": _digest(stance, live, counts, [event.pk for event in events]),
     }
 
 

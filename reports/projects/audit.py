@@ -52,6 +52,7 @@ DECISIONS: Final = {
     "exclude": "excludes",
     "another_round": "asks for another round of votes on",
     "note": "writes a note on",
+    "send_back": "asks a voter for another answer on",
 }
 IMPORTS: Final = {
     "begins": "An import begins: the votes up to its end came all at once",

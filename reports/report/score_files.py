@@ -138,7 +138,7 @@ def _scored(
 def _not_counted(run: Run) -> list[tuple[int, str, str]]:
     stands = Q(retracted_seq__isnull=True, seq__isnull=False)
     votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE).aggregate(
-        retracted=Count("pk", Q(retracted_seq__isnull=False)),
+        retracted=Count("pk", Q(retracted_seq__isnull=False, retracted_after_reveal=False)),
         left_out=Count("pk", stands & Q(excluded=True)),
         seen=Count("pk", stands & Q(excluded=False) & ~counted_in(run.queue)),
         unsealed=Count("pk", Q(seq__isnull=True)),

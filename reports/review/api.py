@@ -16,7 +16,7 @@ from reports.review import services
 from voting.access import projects_where
 from voting.curating import MOST_VOTES, decisions_on
 from voting.ledger.decisions import Action
-from voting.models import ApiKey, Entry, Item
+from voting.models import ApiKey, Entry, Item, Voter
 from voting.voters import voter_of_key
 
 router = KeyRouter("review")
@@ -65,6 +65,15 @@ class NoteIn(Schema):
     after: UUID | None = None
 
 
+class SendBackIn(Schema):
+    """`voter` is the pseudonym of whoever is to look at it again, and reads `why`."""
+
+    action: Literal["send_back"]
+    voter: Annotated[Text, Field(max_length=16)]
+    why: Why
+    after: UUID | None = None
+
+
 class ReverseIn(Schema):
     """`after` is the decision that is taken back."""
 
@@ -73,7 +82,9 @@ class ReverseIn(Schema):
     after: UUID
 
 
-DecisionIn: TypeAlias = Annotated[SettleIn | NoteIn | ReverseIn, Field(discriminator="action")]
+DecisionIn: TypeAlias = Annotated[
+    SettleIn | NoteIn | SendBackIn | ReverseIn, Field(discriminator="action")
+]
 
 
 class DecisionOut(Schema):
@@ -112,7 +123,8 @@ def list_reviews(
 def decide(request: HttpRequest, item_id: UUID, body: Annotated[DecisionIn, Body()]) -> Any:
     """Decide on an item; 409 where somebody else has decided since the one that `after` names.
 
-    `another_round` may say how many `votes` more. `reverse` takes back the decision that `after`
+    `another_round` may say how many `votes` more. `send_back` asks a `voter`, by pseudonym, for
+    another answer, which is not blind. `reverse` takes back the decision that `after`
     names.
     """
     api_key = key_of(request, ApiKey.Scope.MANAGE)
@@ -121,9 +133,12 @@ def decide(request: HttpRequest, item_id: UUID, body: Annotated[DecisionIn, Body
     if isinstance(body, ReverseIn):
         made = services.reverse(_named(review, body.after), curator, body.why or "")
     else:
-        votes = body.votes if isinstance(body, SettleIn) else None
+        about: dict[str, Any] = {"votes": body.votes} if isinstance(body, SettleIn) else {}
+        if isinstance(body, SendBackIn):
+            voters = Voter.objects.filter(project=review.project_id, pseudonym=body.voter)
+            about = {"voter": voters.values_list("pk", flat=True).first()}
         made = services.decide(
-            item, body.action, curator, body.why or "", after=body.after, votes=votes
+            item, body.action, curator, body.why or "", after=body.after, **about
         )
     return Status(201, {"id": made.uid, "item": item.pk, "action": body.action, "at": made.at})
 

@@ -62,12 +62,15 @@ def decide(
     *,
     after: UUID | None,
     votes: int | None = None,
+    voter: UUID | None = None,
     uid: UUID | None = None,
 ) -> Entry:
     """Decide on an item and take it off the list; see `voting.curating.decide`."""
     with transaction.atomic():
         project = ledger.locked(curator.project_id)
-        made = curating.decide(item.pk, action, curator, why, after=after, votes=votes, uid=uid)
+        made = curating.decide(
+            item.pk, action, curator, why, after=after, votes=votes, voter=voter, uid=uid
+        )
         touch(project, item.pk)
     return made
 

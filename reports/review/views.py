@@ -49,6 +49,7 @@ from voting.forms import ProjectField
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.decisions import Decision
 from voting.models import Entry, Flag, Item, Queue, Voter
+from voting.selectors import votes_on_item
 from voting.turns import beginning
 from voting.voters import voter_of_user
 
@@ -62,6 +63,7 @@ ACTIONS: Final = {
     "exclude": ("Exclude", "x", "excluded"),
     "another_round": ("Another round", "r", "sent into another round"),
     "note": ("Save a note", "", "given a note"),
+    "send_back": ("Send back", "", "sent back"),
 }
 DONE: Final = {action: done for action, (_, _, done) in ACTIONS.items()} | {"reverse": "reversed"}
 STATES: Final = {"waits": "waiting", "decided": "decided", "all": "both", "flags": "all flags"}
@@ -129,6 +131,7 @@ class DecisionForm(forms.Form):
     action = forms.ChoiceField(choices=[(action, action) for action in ACTIONS])
     why = forms.CharField(max_length=services.LONGEST_WHY, required=False, label="Why")
     votes = forms.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)
+    voter = forms.UUIDField(required=False)
     after = forms.UUIDField(required=False)
     uid = forms.UUIDField(required=False)
 
@@ -213,7 +216,7 @@ def review_list(request: HtmxRequest) -> HttpResponse:
         "filters": filters,
         "query": query,
         "may_decide": can_anywhere(request.user, "decide"),
-        "actions": [(action, title) for action, (title, *_) in ACTIONS.items()],
+        "actions": [(name, words[0]) for name, words in ACTIONS.items() if name != "send_back"],
         "longest_why": services.LONGEST_WHY,
     }
     return render(request, "reports/review_list.html", context)
@@ -298,8 +301,9 @@ def _decide(
     if _refusal(request, item) is not None:
         raise CannotDecide(_WARNED)
     curator, cleaned = voter_of_user(item.queue.project, user_of(request)), form.cleaned_data
-    action, why, votes = cleaned["action"], cleaned["why"], cleaned["votes"]
-    return services.decide(item, action, curator, why, after=after, votes=votes, uid=uid)
+    action, why = cleaned["action"], cleaned["why"]
+    about = {"votes": cleaned["votes"], "voter": cleaned["voter"]}
+    return services.decide(item, action, curator, why, after=after, uid=uid, **about)
 
 
 def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
@@ -333,8 +337,7 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
     decisions = _decisions(item)
     others = filters.reviews()
     run = getattr(item.queue, "run", None)
-    votes = Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
-    voted, judged = list(votes.select_related("voter").order_by("pk")), verdicts_on(item)
+    voted, judged = list(votes_on_item(item)), verdicts_on(item)
     for vote in voted:
         vote.item = item  # with its outputs
     for verdict in judged:
@@ -350,6 +353,9 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
         "sides": _sides(item),
         "reasons": _reasons(review) if review else [],
         "votes": VOTES.table(voted),
+        "voters": [vote.voter for vote in voted if not vote.retracted]
+        if item.queue.is_open
+        else [],
         "verdicts": VERDICTS.table(judged),
         "flags": FLAGS.table(flags.order_by("created_at")),
         "decisions": decisions,
@@ -397,6 +403,7 @@ def vote_in_words(vote: Entry, chosen: str = "") -> str:
     if vote.value is not None and vote.value not in (0, ONE):
         words = f"{words} ({vote.value / ONE:g})"
     notes = [vote.category, "" if not vote.unblinded else "not blind"]
+    notes += ["changed after the reveal" if vote.retracted_after_reveal else ""]
     notes += ["being sealed" if vote.seq is None else ""]
     return ", ".join([words, *filter(None, notes)])
 
@@ -435,7 +442,7 @@ FLAGS: Final = Listing[Flag](
 
 
 def _decisions(item: Item) -> list[Context]:
-    entries = list(decisions_on(item.pk))
+    entries = list(decisions_on(item.pk).select_related("voter"))
     by = {entry.payload["by"] for entry in entries if entry.payload}
     names = {
         voter.pseudonym: str(voter)
@@ -445,7 +452,7 @@ def _decisions(item: Item) -> list[Context]:
     return [
         {
             "entry": entry,
-            "what": decision_in_words(decision),
+            "what": decision_in_words(decision) + (f" to {entry.voter}" if entry.voter else ""),
             "who": names.get(decision.by, decision.by),
             "is_reversed": entry.pk in reversed_ones,
             "can_reverse": entry.pk not in reversed_ones and decision.action != "reverse",
@@ -459,6 +466,7 @@ def decision_in_words(decision: Decision) -> str:
     if decision.action == "another_round":
         return f"Another round, until there are {number_of(decision.votes_wanted or 0, 'vote')}"
     words = {"keep": "Kept", "exclude": "Excluded", "note": "Note", "reverse": "Reversed"}
+    words["send_back"] = "Sent back"
     return words[decision.action]
 
 
@@ -475,7 +483,7 @@ def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
     except (AlreadyDecided, CannotDecide) as error:
         return _again(request, item, 409, trouble=_in_the_way(item, error))
     messages.success(request, f"Item {item.position + 1}: {DONE[(made.payload or {})['action']]}.")
-    if cleaned["action"] == "note":
+    if cleaned["action"] in ("note", "send_back"):
         return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))
     following = _beside(_filters(request).reviews(), Review.objects.get(item=item), "gt")
     where = reverse("review-item", args=[following]) if following else reverse("review")

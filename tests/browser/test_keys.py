@@ -206,7 +206,7 @@ def test_undo_takes_the_last_vote_back_and_it_can_be_given_again(product, join):
     page.keyboard.press("u")
     expect(page.locator("#pairs > .pair").first).to_have_attribute("data-item", pair)
     expect(page.locator("#progress")).to_contain_text("1 of 4")
-    expect(page.locator("#notice")).to_contain_text("left out of their ratings")
+    expect(page.locator("#notice")).to_contain_text("is not blind")
     page.locator("#say", has_text="taken back").wait_for(state="attached")
     eventually(lambda: page.keyboard.press("ArrowRight") or page.locator("[data-state]").count())
     page.locator("#reveal .reveal").wait_for()

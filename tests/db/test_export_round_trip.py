@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.utils import timezone
 
 from judge_eval.exchange.export import export_project, export_run
 from judge_eval.models import Verdict
@@ -30,7 +31,7 @@ from tests.provider import provider
 from voting.curating import change_for_all, change_for_disputed, decide, exclude_voter, reverse
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import Rules
-from voting.services import flag, undo_last_vote
+from voting.services import flag, record_exposure, undo_last_vote
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +55,9 @@ def make_eventful_run(**fields):
         make_vote(two, pair, choice)
     seal_all(run.queue.project)
     undo_last_vote(two, run.queue)
+    record_exposure(one.pk, [pairs[3].pk], timezone.now())
+    undo_last_vote(one, run.queue)
+    make_vote(one, pairs[3], "A")
     copied = decide(pairs[0].pk, "exclude", one, "Both are copied.", after=None)
     decide(pairs[2].pk, "exclude", one, after=None)
     decide(pairs[1].pk, "another_round", one, after=None, votes=2)

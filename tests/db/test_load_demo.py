@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.contrib.auth import authenticate
+from django.core.files.storage import default_storage
 from django.test import Client
 
 from judge_eval.baselines import names_asked, names_for
@@ -16,7 +17,8 @@ from tests.helpers.pages import ballots_in, text_of
 from tests.makers import key_client, make_vote, make_voter, seal_all, user_client
 from voting.choices import CHOICES
 from voting.kinds import Options
-from voting.models import ApiKey, Entry, Inference, Item, Project
+from voting.models import ApiKey, Entry, Inference, Item, Picture, Project
+from voting.pictures.store import stored_path
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +50,14 @@ def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
     assert Inference.objects.values("generator").distinct().count() >= 3
     votes = Entry.objects.filter(kind="vote")
     assert set(votes.values_list("queue__name", flat=True)) == {"XSTest", "PandaLM test set"}
+
+
+def test_every_drawing_has_its_picture_before_a_worker_looks(access_file):
+    demo.load(access_file)
+    pictures = Picture.objects.all()
+    assert {picture.state for picture in pictures} == {"done"}
+    assert len(pictures) == 30
+    assert all(default_storage.exists(stored_path(picture.png_sha256)) for picture in pictures)
 
 
 def test_thirty_jokes_to_pass_or_flag_one_by_one_in_a_project_of_their_own(access_file):

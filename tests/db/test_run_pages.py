@@ -232,7 +232,29 @@ def test_what_has_not_changed_is_left_alone():
     assert changed.status_code == 200
     assert b"<html" not in changed.content
     # Nothing was done to the run itself: its buttons keep their focus.
-    assert b"hx-swap-oob" not in changed.content
+    moved = re.findall(r'id="([^"]+)" hx-swap-oob', changed.content.decode())
+    assert moved == ["run-counts"]
+
+
+def test_the_head_follows_as_pairs_come_and_open():
+    run, client = a_run_at_work(), user_client()
+    run.queue.items.update(unusable="not drawn yet")
+    address, body = polled(client, run), ""
+    assert "No pairs yet" in text_of(client.get(progress(run)))
+    for changes, words in (
+        ({"unusable": "", "opened_at": None}, "0 of 2 pairs have enough votes, 2 being prepared"),
+        ({"opened_at": timezone.now()}, "0 of 2 pairs have enough votes"),
+    ):
+        run.queue.items.update(**changes)
+        body = client.get(address, headers=HTMX).content.decode()
+        head = re.search(
+            r'<p class="muted small" id="run-counts" hx-swap-oob="true">(.*?)<prog', body, re.DOTALL
+        )
+        assert head[1].strip().endswith(words)
+        address = re.search(r'hx-get="([^"]+)"', body)[1].replace("&amp;", "&")
+    set_state(run, "voting")
+    body = client.get(address, headers=HTMX).content.decode()
+    assert "Invite people" in re.search(r'id="run-about" hx-swap-oob.*?</div>', body, re.DOTALL)[0]
 
 
 def test_a_change_of_state_is_said_and_changes_the_buttons():

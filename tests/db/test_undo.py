@@ -5,13 +5,22 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from judge_eval.models import Board, JudgeRating
+from judge_eval.voter_stats import figures_of
+from tests.helpers.reference import assert_as_expected
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all, voter_client
 from voting.curating import decide
+from voting.ledger import ledger
+from voting.ledger.bulk_sql import key
+from voting.ledger.counts import COUNTED, OF_PEOPLE
 from voting.models import Entry, Queue
-from voting.selectors import open_to, progress
+from voting.selectors import open_to, progress, standing_votes, votes_on_item
 from voting.services import NothingToUndo, VotingClosed, record_exposure, undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -43,15 +52,145 @@ def test_any_vote_of_ones_own_is_changed_and_only_that():
         assert answer.url.endswith(f"?again={pairs[0].pk}")
     assert entry_of(first).retracted
     assert not entry_of(second).retracted
-    record_exposure(voter.pk, [pairs[1].pk], timezone.now())
-    assert f'value="{second.uid}"' not in client.get(mine.request["PATH_INFO"]).content.decode()
-    seen = client.post(reverse("undo", args=[run.queue_id]), {"vote": second.uid})
-    assert (seen.status_code, b"would not be blind" in seen.content) == (409, True)
     other = voter_client(make_voter(run)).post(
         reverse("undo", args=[run.queue_id]), {"vote": second.uid}
     )
     assert other.status_code == 409
     assert not entry_of(second).retracted
+
+
+@pytest.mark.parametrize("sealed_between", [True, False])
+@pytest.mark.parametrize("again", [[], ["B"], ["B", "A", "B"]])
+def test_a_vote_changed_after_the_reveal_stays_in_judges_figures_and_is_not_what_is_said_now(
+    sealed_between, again
+):
+    run = make_run(says=[["A", "B"]])
+    voter, [pair] = make_voter(run), pairs_of(run)
+    vote = make_vote(voter, pair, "A")
+    record_exposure(voter.pk, [pair.pk], timezone.now())
+    if sealed_between:
+        seal_all(run.queue.project)
+    client, change = voter_client(voter), reverse("undo", args=[run.queue_id])
+    mine = client.get(reverse("my-votes", args=[run.queue_id])).content.decode()
+    assert (f'value="{vote.uid}"' in mine, "compared with your first one" in mine) == (True, True)
+    told = client.post(change, {"vote": vote.uid}, follow=True).content.decode()
+    assert "a new vote on it is not blind" in told
+    for number, choice in enumerate(again):
+        if number:
+            undo_last_vote(voter, run.queue)
+        latest = make_vote(voter, pair, choice)
+    seal_all(run.queue.project)
+    first = entry_of(vote)
+    assert (first.retracted, first.unblinded, first.retracted_after_reveal) == (True, False, True)
+    said = list(Entry.objects.filter(OF_PEOPLE, item=pair))
+    assert said == ([entry_of(latest)] if again else [])
+    assert all(later.unblinded for later in said)
+    assert list(Entry.objects.filter(COUNTED, item=pair)) == [first]
+    board = Board.objects.get(run=run)
+    assert (board.votes, board.unblinded) == (1, len(said))
+    assert JudgeRating.objects.get(judge__run=run, judge__position=0).agree == 1
+    assert figures_of(run).voters[str(key(voter.pk))].votes == 1
+    assert progress(voter, run.queue).left_for_me == 0
+    assert [entry.pk for entry in votes_on_item(pair)] == [first.pk, *(each.pk for each in said)]
+    assert ledger.replay(run.queue.project, write=False) == []
+    assert_as_expected(run)
+    Entry.objects.filter(pk=first.pk).update(retracted_after_reveal=False)
+    assert ledger.replay(run.queue.project, write=True) != []
+    assert entry_of(vote).retracted_after_reveal
+
+
+def test_a_vote_after_the_change_is_not_blind_even_by_a_clock_that_is_behind():
+    run = make_run()
+    voter, [pair, *_] = make_voter(run), pairs_of(run)
+    first = make_vote(voter, pair)
+    record_exposure(voter.pk, [pair.pk], timezone.now())
+    undo_last_vote(voter, run.queue)
+    late = make_vote(voter, pair, "B", at=timezone.now() - timedelta(seconds=4))
+    seal_all(run.queue.project)
+    assert (entry_of(first).unblinded, entry_of(late).unblinded) == (False, True)
+    assert list(Entry.objects.filter(COUNTED, item=pair)) == [entry_of(first)]
+
+
+VOTERS, PAIRS = 2, 2
+voter_number, pair_number = st.integers(0, VOTERS - 1), st.integers(0, PAIRS - 1)
+steps = st.one_of(
+    st.tuples(
+        st.sampled_from(["vote", "vote", "change", "reveal"]),
+        voter_number,
+        pair_number,
+        st.sampled_from(["A", "B", "tie"]),
+    ),
+    st.tuples(st.just("undo"), voter_number),
+    st.tuples(st.just("seal"), st.integers(1, 3)),
+)
+
+
+class Voting:
+    """What each voter says of a pair, and what of it the judges are measured by, beside a run."""
+
+    def __init__(self):
+        self.run = make_run(pairs=PAIRS, votes_wanted=2)
+        self.voters = [make_voter(self.run) for _ in range(VOTERS)]
+        self.pairs = pairs_of(self.run)
+        # By voter and pair; those that were voted on stand in the order of the votes.
+        self.said, self.judged, self.seen = {}, {}, set()
+
+    def vote(self, voter, pair, choice):
+        place = voter, pair
+        if place not in self.said:
+            make_vote(self.voters[voter], self.pairs[pair], choice)
+            self.said[place] = choice
+            if place not in self.seen:
+                self.judged[place] = choice
+
+    def reveal(self, voter, pair, _choice):
+        if (voter, pair) in self.said:
+            record_exposure(self.voters[voter].pk, [self.pairs[pair].pk], timezone.now())
+            self.seen.add((voter, pair))
+
+    def change(self, voter, pair, choice):
+        if (voter, pair) in self.said:
+            own = standing_votes(self.voters[voter], self.run.queue)
+            vote = own.get(item=self.pairs[pair])
+            self.take_back((voter, pair), vote=vote.uid)
+            self.vote(voter, pair, choice)
+
+    def undo(self, voter):
+        if own := [place for place in self.said if place[0] == voter]:
+            self.take_back(own[-1])
+
+    def take_back(self, place, **named):
+        undo_last_vote(self.voters[place[0]], self.run.queue, **named)
+        del self.said[place]
+        if place not in self.seen:
+            del self.judged[place]
+
+    def seal(self, size):
+        with override_settings(SEAL_BATCH=size):
+            ledger.seal(self.run.queue.project_id, now=timezone.now() + timedelta(seconds=1))
+        assert ledger.replay(self.run.queue.project, write=False) == []
+        assert_as_expected(self.run)
+
+    def found(self, counted):
+        votes = Entry.objects.filter(counted, queue=self.run.queue)
+        return sorted(
+            (self.voters.index(vote.voter), self.pairs.index(vote.item), vote.choice)
+            for vote in votes.select_related("voter", "item")
+        )
+
+
+@given(st.lists(steps, max_size=15))
+@settings(
+    max_examples=settings().max_examples // 3,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_an_acknowledged_vote_is_never_lost_or_counted_twice(steps):
+    voting = Voting()
+    for name, *arguments in steps:
+        getattr(voting, name)(*arguments)
+    voting.seal(100)
+    assert voting.found(OF_PEOPLE) == sorted((*at, said) for at, said in voting.said.items())
+    assert voting.found(COUNTED) == sorted((*at, said) for at, said in voting.judged.items())
 
 
 def test_undo_once_voting_has_closed_is_refused_and_the_vote_stands():

@@ -19,16 +19,31 @@ def blind(votes):
     return [vote for vote in votes if seen.get((vote.voter_id, vote.item_id), vote.at) >= vote.at]
 
 
+def taken_back(run):
+    """Map votes to the retraction of each."""
+    return {entry.target_id: entry for entry in entries_of(run) if entry.kind == "retraction"}
+
+
 def standing_votes(run):
+    return [vote for vote in included_votes(run) if vote.pk not in taken_back(run)]
+
+
+def judged_votes(run):
+    """Return the blind votes but those that their voters took back blindly."""
+    back = taken_back(run)
+    votes = blind(included_votes(run))
+    retractions = [back[vote.pk] for vote in votes if vote.pk in back]
+    blindly = {retraction.target_id for retraction in blind(retractions)}
+    return [vote for vote in votes if vote.pk not in blindly]
+
+
+def included_votes(run):
     entries = entries_of(run)
-    retracted = {entry.target_id for entry in entries if entry.kind == "retraction"}
     excluded = {one for one, action in latest_decisions(run).items() if action == "exclude"}
     return [
         entry
         for entry in entries
-        if entry.kind == "vote"
-        and entry.pk not in retracted
-        and not {entry.item_id, entry.voter_id} & excluded
+        if entry.kind == "vote" and not {entry.item_id, entry.voter_id} & excluded
     ]
 
 
@@ -36,10 +51,11 @@ def latest_decisions(run):
     """Map each item and voter to what was decided last, reversals and notes left aside."""
     decisions = [entry for entry in entries_of(run) if entry.kind == "decision"]
     reversed_ones = {entry.target_id for entry in decisions}
+    settling = [e for e in decisions if e.payload["action"] in ("keep", "exclude", "another_round")]
     return {
         entry.item_id or entry.voter_id: entry.payload["action"]
-        for entry in decisions
-        if entry.payload["action"] not in ("note", "reverse") and entry.pk not in reversed_ones
+        for entry in settling
+        if entry.pk not in reversed_ones
     }
 
 
@@ -87,8 +103,7 @@ def expected(run):
     agree, disagree = Counter(), Counter()
     histories = {}
     points = {}
-    standing = standing_votes(run)
-    counted = blind(standing)
+    standing, counted = standing_votes(run), judged_votes(run)
     for number, vote in enumerate(counted, start=1):
         said = verdicts.get(vote.item_id, {})
         right = [judge for judge in judges if said.get(judge) == vote.choice]
@@ -122,7 +137,7 @@ def expected(run):
             for judge in judges
         ],
         "votes": defaultdict(int, votes),
-        "board": (len(counted), len(standing) - len(counted)),
+        "board": (len(counted), len(standing) - len(blind(standing))),
         "histories": histories,
         "points": points,
         "left_out": {

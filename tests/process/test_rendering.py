@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from judge_eval.demo import content
 from tests.drawings import DRAWN, NOT_DRAWN
 from tests.helpers.waiting import eventually
 from tests.hostile_svg import FULL, OWN, data_url, drawing, image, png
@@ -464,6 +465,12 @@ def chunk(kind, body):
 
 
 GOOD_PNG = png(4, 2)
+
+
+def test_the_demo_comes_with_what_is_rendered_of_its_drawings():
+    outputs = [output for prompt in content.load("svg") for output in prompt.outputs]
+    wrong = [place for place, each in enumerate(outputs) if render(each.output).png != each.png]
+    assert wrong == []  # a newer renderer: write the files anew
 
 
 def test_a_canonical_png_has_the_same_pixels_and_no_other_chunk():

@@ -11,6 +11,7 @@ from voting.kinds import Options, kind_of, options_of
 from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.decisions import EXCLUDED, Standing, Subject, votes_required_in
 from voting.ledger.ledger import (
+    AFTER_REVEAL,
     Difference,
     Fact,
     Projection,
@@ -20,14 +21,17 @@ from voting.ledger.ledger import (
     standing_of,
     votes_left_out,
 )
-from voting.models import Entry, Item, Project, Queue
+from voting.models import NO_VOTE, Entry, Item, Project, Queue
 from voting.order import FRESH
 
 # Votes that judges are measured by: sealed, standing, and of their queue's own kind, which is
 # blind votes of people or, in a queue that holds nothing else, pretend votes. Nobody looks at a
-# verdict to make up a vote, so the latter need not be blind.
-_STANDING = Q(kind=Entry.Kind.VOTE, seq__isnull=False, retracted_seq__isnull=True, excluded=False)
-_PEOPLES = _STANDING & Q(simulated=False, unblinded=False)
+# verdict to make up a vote, so the latter need not be blind. A blind vote that was taken back after
+# the reveal does not stand, and judges are measured by it all the same.
+_SEALED = Q(kind=Entry.Kind.VOTE, seq__isnull=False, excluded=False)
+_STANDING = _SEALED & Q(retracted_seq__isnull=True)
+_FIRST = Q(retracted_seq__isnull=True) | Q(retracted_after_reveal=True)
+_PEOPLES = _SEALED & _FIRST & Q(simulated=False, unblinded=False)
 _PRETEND = _STANDING & Q(simulated=True)
 # A quality score asks what people think of outputs, not who judges well: a vote need not be blind.
 OF_PEOPLE = _STANDING & Q(simulated=False)
@@ -43,7 +47,8 @@ def counted_in(queue: Queue) -> Q:
 
 def counts(entry: Fact, *, is_simulated: bool) -> bool:
     """Say of a numbered entry what `COUNTED` says of a row; the flag is its queue's."""
-    return _stands(entry) and _is_of_its_kind(entry, is_simulated)
+    is_first = entry.retracted_after_reveal and not entry.excluded
+    return (_stands(entry) or is_first) and _is_of_its_kind(entry, is_simulated)
 
 
 def is_of_people(entry: Fact) -> bool:
@@ -60,6 +65,8 @@ def uncounts(entry: Fact, first_seq: int, *, is_simulated: bool) -> bool:
     """Say whether this retraction takes back a vote that an earlier batch has counted."""
     target = entry.target if entry.kind == Entry.Kind.RETRACTION else None
     if target is None or target.seq is None or target.seq >= first_seq or target.excluded:
+        return False
+    if target.retracted_after_reveal:
         return False
     return _is_of_its_kind(target, is_simulated)
 
@@ -263,8 +270,16 @@ class VoteCounts(Projection):
 
     def _rebuild_marks(self, *, write: bool) -> Iterator[Difference]:
         votes = Entry.objects.filter(project=self.project, kind=Entry.Kind.VOTE, seq__isnull=False)
-        left_out = votes_left_out(self.project)
-        wrong = left_out & Q(excluded=False) | ~left_out & Q(excluded=True)
-        for vote in votes.filter(wrong).order_by("seq"):
-            replayed = {"excluded": not vote.excluded}
-            yield from correct(vote, f"vote {vote.seq}", replayed, write=write)
+        retractions = Entry.objects.filter(
+            project=self.project, kind=Entry.Kind.RETRACTION, seq__isnull=False
+        )
+        after_reveal = retractions.filter(NO_VOTE, payload=AFTER_REVEAL).values("target")
+        marks = {
+            "excluded": votes_left_out(self.project),
+            "retracted_after_reveal": Q(pk__in=after_reveal, simulated=False, unblinded=False),
+        }
+        for name, is_marked in marks.items():
+            wrong = is_marked & Q(**{name: False}) | ~is_marked & Q(**{name: True})
+            for vote in votes.filter(wrong).order_by("seq"):
+                replayed = {name: not getattr(vote, name)}
+                yield from correct(vote, f"vote {vote.seq}", replayed, write=write)

@@ -3,7 +3,8 @@
 A `decision` entry is about an item, or about a voter or a judge of a queue. Its payload names the
 judge, and says what was decided, by which pseudonym, and the salted hash of why; the reason itself
 stands beside the chain, as comments do. Of the decisions that nobody reversed the latest one
-stands; a note decides nothing.
+stands; a note decides nothing, and neither does sending an item back to one of its voters, whom the
+entry names.
 
 A `parameters` entry of a queue may change how many votes its items want, from that entry on::
 
@@ -49,7 +50,7 @@ from pydantic import (
 
 from humanjudge.lib.strict_json import JsonObject
 
-Action: TypeAlias = Literal["exclude", "keep", "another_round", "note", "reverse"]
+Action: TypeAlias = Literal["exclude", "keep", "another_round", "note", "send_back", "reverse"]
 # What settles whether the votes on an item count; the others only add to it.
 SETTLING: Final = ("exclude", "keep", "another_round")
 # Why an excluded item is not handed out.

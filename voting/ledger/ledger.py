@@ -14,7 +14,7 @@ from dataclasses import MISSING, dataclass, fields
 from datetime import datetime, timedelta
 from functools import cache, partial, reduce
 from operator import attrgetter, or_
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict
 from uuid import UUID
 
 from django.conf import settings
@@ -33,6 +33,9 @@ from voting.models import NO_VOTE, Entry, Exposure, Project, Queue, Voter, Voter
 
 # By how much clocks of several machines may differ.
 CLOCKS_APART = timedelta(seconds=5)
+# The payload of a retraction whose voter had seen the verdicts: what was voted blind stays in the
+# figures of judges, else changing votes after the reveal would delete blind disagreements.
+AFTER_REVEAL: Final = {"unblinded": True}
 # What sealing writes into an entry.
 SETTLED = ("seq", "hash", "reputation", "unblinded", "excluded")
 
@@ -74,6 +77,7 @@ class EntryRow:
     hash: bytes | None = None
     retracted: bool = False
     retracted_seq: int | None = None
+    retracted_after_reveal: bool = False
     excluded: bool = False
 
 
@@ -337,10 +341,12 @@ def _mark_retracted(batch: Sequence[Fact]) -> None:
             entry.target = target = sealed_now.get(entry.target_id) or entry.target
             assert target is not None
             target.retracted, target.retracted_seq = True, entry.seq
+            is_blind = not (target.unblinded or target.simulated)
+            target.retracted_after_reveal = is_blind and entry.payload == AFTER_REVEAL
             if target.id:
-                rows.append((entry.seq, target.id))
+                rows.append((entry.seq, target.retracted_after_reveal, target.id))
     executemany(
-        "UPDATE voting_entry SET retracted = TRUE, retracted_seq = %s "
+        "UPDATE voting_entry SET retracted = TRUE, retracted_seq = %s, retracted_after_reveal = %s "
         "WHERE id = %s AND retracted_seq IS NULL",
         rows,
     )

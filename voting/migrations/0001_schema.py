@@ -774,6 +774,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("seen_at", models.DateTimeField()),
+                ("last_blind", models.BigIntegerField(null=True)),
                 (
                     "item",
                     models.ForeignKey(
@@ -927,6 +928,7 @@ class Migration(migrations.Migration):
                 ("labels", models.JSONField(null=True)),
                 ("retracted", models.BooleanField(db_default=False)),
                 ("retracted_seq", models.BigIntegerField(null=True)),
+                ("retracted_after_reveal", models.BooleanField(db_default=False)),
                 ("excluded", models.BooleanField(db_default=False)),
                 ("payload", models.JSONField(null=True)),
                 (

@@ -108,6 +108,11 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
     return Rendered(*picture, renderer_id(renderer), screened.left_out)
 
 
+def rendered_before(png: bytes) -> Rendered:
+    """Return the picture that `render` has made of a drawing beforehand."""
+    return Rendered(*canonical(png, MAX_SIDE), renderer_id("resvg"))
+
+
 def with_shipped_families(source: str) -> str:
     """Return a drawing with well-known font families replaced by their shipped stand-ins.
 

@@ -8,10 +8,11 @@ from io import BytesIO
 
 from django.conf import settings
 from django.core.files.storage import default_storage
+from django.db.models import QuerySet
 
 from humanjudge.lib import leases
 from voting.models import Inference, Picture
-from voting.pictures.rendering import RendererMissing, render
+from voting.pictures.rendering import Rendered, RendererMissing, render
 from voting.pictures.screening import RenderingFailed
 
 logger = logging.getLogger(__name__)
@@ -47,15 +48,19 @@ def render_picture(picture_id: int) -> None:
             state=Picture.State.FAILED, error=str(failure), is_refused=failure.is_refused
         )
     else:
-        waiting.update(
-            state=Picture.State.DONE,
-            error="",
-            png_sha256=store(rendered.png),
-            width=rendered.width,
-            height=rendered.height,
-            renderer=rendered.renderer,
-            left_out=", ".join(rendered.left_out),
-        )
+        keep_rendered(waiting, rendered)
+
+
+def keep_rendered(pictures: QuerySet[Picture], rendered: Rendered) -> None:
+    pictures.update(
+        state=Picture.State.DONE,
+        error="",
+        png_sha256=store(rendered.png),
+        width=rendered.width,
+        height=rendered.height,
+        renderer=rendered.renderer,
+        left_out=", ".join(rendered.left_out),
+    )
 
 
 def store(png: bytes) -> str:
