@@ -41,6 +41,15 @@ _LINE: Final = 18
 _SWATCH: Final = 16
 
 
+class Level(NamedTuple):
+    """What figures are measured against: people among themselves, the floor, or the start."""
+
+    words: str
+    value: float
+    interval: Ends | None = None
+    style: str = "floor"
+
+
 class IntervalRow(NamedTuple):
     """A figure with its 95 % interval and the one that always holds; None where there is none."""
 
@@ -53,15 +62,8 @@ class IntervalRow(NamedTuple):
     note: str = ""
     # A rule such as "the longer answer wins", which a judge should beat.
     is_baseline: bool = False
-
-
-class Level(NamedTuple):
-    """What figures are measured against: people among themselves, the floor, or the start."""
-
-    words: str
-    value: float
-    interval: Ends | None = None
-    style: str = "floor"
+    # The same by other means, on a page at the other end of a dumbbell.
+    other: Level | None = None
 
 
 class Label(NamedTuple):
@@ -162,6 +164,7 @@ def ends_of(rows: Sequence[IntervalRow], levels: Sequence[Level] = ()) -> Iterat
     """Yield every number that must lie on the axis."""
     for row in rows:
         yield from (row.value, *(row.interval or ()), *(row.always or ()))
+        yield row.other and row.other.value
     for level in levels:
         yield from (level.value, *(level.interval or ()))
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Final, TypeAlias
 
+from humanjudge.charts.graphs import IntervalRow, Level
+from humanjudge.charts.plot import Plot, lay_out_plot
 from humanjudge.http import Context
 from humanjudge.lib.tables import (
     Cell,
@@ -47,12 +49,30 @@ def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
         "judge": judge,
         "judges": judges,
         "words": [_errors(judge.name, rows), _saving(judge.name, rows), *_both_bad(rows)],
+        "plot": _dumbbells(rows),
         "table": _table(judge.name, rows, is_paired=is_paired),
     }
 
 
 def _is_left(rates: JudgeRates) -> bool:
     return rates.rates.corrected.method != "people"
+
+
+def _dumbbells(rows: Sequence[Rates]) -> Plot | None:
+    """Lay out the corrected rates that there are, people's own at the other end."""
+    drawn = [
+        IntervalRow(
+            of.name,
+            corrected.value,
+            corrected.interval,
+            other=Level("people alone", of.people.value),
+        )
+        for of, each in rows
+        if _is_left(each)
+        and (corrected := each.rates.corrected).value is not None
+        and of.people.value is not None
+    ]
+    return lay_out_plot(drawn, title="Corrected rate")
 
 
 def _table(judge: str, rows: Sequence[Rates], *, is_paired: bool) -> Table:
