@@ -155,6 +155,14 @@ def test_ticks_are_round_and_votes_are_spoken():
     assert draw(["a"], [(1, [1016.0])]).x_ticks[-1].label == "1 vote"
 
 
+@given(series)
+def test_on_a_page_ticks_lie_in_per_cent_of_the_plot_and_names_are_short(rows):
+    graph = drawn(rows)
+    assert [x for x, _ in graph.places] == [0, 100]
+    assert all(len(line.short) <= 14 for line in graph.lines)
+    assert graph.names_width + graph.label_x == graph.width
+
+
 def test_equal_ratings_still_have_room():
     assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).rule.at > 0
 
