@@ -24,7 +24,6 @@ from judge_eval.findings.model import (
     Before,
     Confusion,
     ConfusionMatrix,
-    Course,
     DisputedPair,
     GroupFigures,
     JudgeFindings,
@@ -34,6 +33,7 @@ from judge_eval.findings.model import (
     PassRates,
     RunFindings,
     Unanswerable,
+    VoteCourse,
 )
 from judge_eval.models import Judge
 from judge_eval.stats import elo
@@ -324,7 +324,7 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
     return rows
 
 
-def _course(outcomes: RunOutcomes, ranked: Sequence[int]) -> Course | None:
+def _course(outcomes: RunOutcomes, ranked: Sequence[int]) -> VoteCourse | None:
     """Return the agreement of the first of the ranked judges as votes came in."""
     history, leading = outcomes.history, [*ranked[:MOST_LEADING]]
     number = len(history.votes)
@@ -340,7 +340,7 @@ def _course(outcomes: RunOutcomes, ranked: Sequence[int]) -> Course | None:
     )
     ids = [str(outcomes.judges[n].pk) for n in leading]
     shares = ratio(right, asked).T.tolist()
-    return Course(votes=places.tolist(), judges=dict(zip(ids, shares, strict=True)))
+    return VoteCourse(votes=places.tolist(), judges=dict(zip(ids, shares, strict=True)))
 
 
 class Prices(TypedDict):

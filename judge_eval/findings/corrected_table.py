@@ -5,7 +5,7 @@ from statistics import median
 from typing import Final, TypeAlias
 
 from humanjudge.charts.graphs import IntervalRow, Level
-from humanjudge.charts.plot import Plot, lay_out_plot
+from humanjudge.charts.plot import lay_out_plot
 from humanjudge.http import Context
 from humanjudge.lib.tables import (
     Cell,
@@ -44,23 +44,7 @@ def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
     rows = [(of, each) for of in figures.generators for each in of.judges if each.judge == judge.id]
     rows.sort(key=lambda row: -(row[1].rates.corrected.value or row[0].people.value or 0))
     is_paired = figures.pass_rates is None
-    return {
-        "verb": "win, a tie being half a win" if is_paired else "pass",
-        "judge": judge,
-        "judges": judges,
-        "words": [_errors(judge.name, rows), _saving(judge.name, rows), *_both_bad(rows)],
-        "plot": _dumbbells(rows),
-        "table": _table(judge.name, rows, is_paired=is_paired),
-    }
-
-
-def _is_left(rates: JudgeRates) -> bool:
-    return rates.rates.corrected.method != "people"
-
-
-def _dumbbells(rows: Sequence[Rates]) -> Plot | None:
-    """Lay out the corrected rates that there are, people's own at the other end."""
-    drawn = [
+    dumbbells = [
         IntervalRow(
             of.name,
             corrected.value,
@@ -72,7 +56,18 @@ def _dumbbells(rows: Sequence[Rates]) -> Plot | None:
         and (corrected := each.rates.corrected).value is not None
         and of.people.value is not None
     ]
-    return lay_out_plot(drawn, title="Corrected rate")
+    return {
+        "verb": "win, a tie being half a win" if is_paired else "pass",
+        "judge": judge,
+        "judges": judges,
+        "words": [_errors(judge.name, rows), _saving(judge.name, rows), *_both_bad(rows)],
+        "plot": lay_out_plot(dumbbells, title="Corrected rate"),
+        "table": _table(judge.name, rows, is_paired=is_paired),
+    }
+
+
+def _is_left(rates: JudgeRates) -> bool:
+    return rates.rates.corrected.method != "people"
 
 
 def _table(judge: str, rows: Sequence[Rates], *, is_paired: bool) -> Table:

@@ -296,7 +296,7 @@ class Models(Figures):
     boards: list[ModelBoard]
 
 
-class Course(Figures):
+class VoteCourse(Figures):
     """Agreement of the leading judges, by identifier and best first, after so many votes."""
 
     votes: list[int]
@@ -420,7 +420,7 @@ class RunFindings(RankedJudges, extra="allow"):
     # Of each generator, where outputs are compared or passed.
     generators: list[GeneratorRates] = []
     # As votes came in; none of ratings, of few votes, or where most came in the order of a file.
-    course: Course | None = None
+    course: VoteCourse | None = None
     # Of each group of voters, where there are some.
     groups: list[GroupFigures] = []
     parts: Parts | None = None

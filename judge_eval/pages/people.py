@@ -1,6 +1,6 @@
 """People of a run: who votes and how, who is excluded and invited, how many votes are wanted."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from humanjudge.charts.graphs import IntervalRow
-from humanjudge.charts.plot import Plot, lay_out_plot
+from humanjudge.charts.plot import lay_out_plot
 from humanjudge.charts.time_graph import votes_graph
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import DASH, Cell, missing, name_cell, percent, span
@@ -286,9 +286,21 @@ def _voters_of(request: HttpRequest, run: Run) -> Context:
         params,
         lambda page: (VoterLine(person, now, params, decides) for person in page),
     )
+    compared = [
+        IntervalRow(
+            person.name or person.pseudonym,
+            share.value,
+            share.interval,
+            beats_floor=not person.is_excluded,  # drawn hollow
+            note="" if share.interval else f"of {share.n}",
+        )
+        for person in listing["page"]
+        if (share := person.agreement)
+    ]
+    compared.sort(key=lambda row: row.value or 0, reverse=True)
     return {
         **listing,
-        "plot": _agreement_plot(listing["page"]),
+        "plot": lay_out_plot(compared, title="Agreement with others"),
         "pace": pace,
         "pace_words": _pace_in_words(pace),
         "graph": votes_graph(pace.votes, pace.unit),
@@ -299,23 +311,6 @@ def _voters_of(request: HttpRequest, run: Run) -> Context:
         "uid": uuid4(),
         "longest_why": LONGEST_WHY,
     }
-
-
-def _agreement_plot(people: Iterable[Person]) -> Plot | None:
-    """Lay out how far each person of a page agrees with the others; who is excluded is hollow."""
-    rows = [
-        IntervalRow(
-            person.name or person.pseudonym,
-            share.value,
-            share.interval,
-            beats_floor=not person.is_excluded,
-            note="" if share.interval else f"of {share.n}",
-        )
-        for person in people
-        if (share := person.agreement)
-    ]
-    rows.sort(key=lambda row: row.value or 0, reverse=True)
-    return lay_out_plot(rows, title="Agreement with others")
 
 
 def _chosen(people: Sequence[Person], pk: str | None) -> Person | None:
