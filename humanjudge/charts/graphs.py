@@ -41,6 +41,15 @@ _LINE: Final = 18
 _SWATCH: Final = 16
 
 
+class Level(NamedTuple):
+    """What figures are measured against: people among themselves, the floor, or the start."""
+
+    words: str
+    value: float
+    interval: Ends | None = None
+    style: str = "floor"
+
+
 class IntervalRow(NamedTuple):
     """A figure with its 95 % interval and the one that always holds; None where there is none."""
 
@@ -53,15 +62,8 @@ class IntervalRow(NamedTuple):
     note: str = ""
     # A rule such as "the longer answer wins", which a judge should beat.
     is_baseline: bool = False
-
-
-class Level(NamedTuple):
-    """What figures are measured against: people among themselves, the floor, or the start."""
-
-    words: str
-    value: float
-    interval: Ends | None = None
-    style: str = "floor"
+    # The same by other means, on a page at the other end of a dumbbell.
+    other: Level | None = None
 
 
 class Label(NamedTuple):
@@ -162,6 +164,7 @@ def ends_of(rows: Sequence[IntervalRow], levels: Sequence[Level] = ()) -> Iterat
     """Yield every number that must lie on the axis."""
     for row in rows:
         yield from (row.value, *(row.interval or ()), *(row.always or ()))
+        yield row.other and row.other.value
     for level in levels:
         yield from (level.value, *(level.interval or ()))
 
@@ -193,6 +196,7 @@ _RIGHT: Final = _LEFT + _PLOT_WIDTH
 _WORDS: Final = 18
 # Room for the value behind a label.
 _VALUE: Final = 48
+_SHORT_NAME: Final = 14
 # Two labels nearer than this would overlap.
 LABEL_GAP: Final = 14.0
 _LEADER: Final = 12
@@ -236,6 +240,8 @@ class Line:
     end_y: float
     label_y: float
     value: str
+    # As it stands on a narrow page.
+    short: str = ""
 
 
 @dataclass(frozen=True)
@@ -253,9 +259,23 @@ class LineGraph:
     width: int
     plot_left: int = _LEFT
     plot_right: int = _RIGHT
+    plot_width: int = _PLOT_WIDTH
     label_x: int = _RIGHT + _LEADER
     # Some of the places with the value of each line there.
     table: list[tuple[int, list[float]]] = field(default_factory=list)
+
+    @property
+    def places(self) -> list[tuple[float, Tick]]:
+        """Where the ticks below are, in per cent of the plot, on a page of any width."""
+        return [
+            (round(100 * (tick.at - self.plot_left) / self.plot_width, 2), tick)
+            for tick in self.x_ticks
+        ]
+
+    @property
+    def names_width(self) -> int:
+        """The room of the names on a page that is wide enough, in pixels."""
+        return self.width - self.label_x
 
 
 def line_graph(
@@ -306,6 +326,7 @@ def line_graph(
             end_y=down(last[place]),
             label_y=label_ys[place],
             value=y.write(last[place]),
+            short=shortened(labels[place], _SHORT_NAME),
         )
         for place, curve in enumerate(curves)
     ]

@@ -38,6 +38,8 @@ class PlotRow(NamedTuple):
     thick: Ends | None
     thin: Ends | None
     beats_floor: bool
+    # The same by other means, in words for those who hear the chart.
+    other: PlotLabel | None = None
 
 
 class PlotBand(NamedTuple):
@@ -104,7 +106,11 @@ class PlotScale:
             thick=self.place_both(row.interval),
             thin=self.place_both(row.always),
             beats_floor=row.beats_floor,
+            other=row.other and self.lay_out_other(row.other),
         )
+
+    def lay_out_other(self, level: Level) -> PlotLabel:
+        return PlotLabel(f"{level.words} {self.axis.write(level.value)}", self.place(level.value))
 
     def lay_out_bands(self, levels: Sequence[Level]) -> list[PlotBand]:
         bands, last = list[PlotBand](), -_NEAR
@@ -176,7 +182,10 @@ def lay_out_plot(
     names = unprefixed([clean(row.name) for row in rows])
     drawn = [scale.lay_out_row(name, row) for name, row in zip(names, rows, strict=True)]
     spoken = [
-        *(" ".join(filter(None, (row.name, row.value, row.beside))) for row in drawn),
+        *(
+            " ".join(filter(None, (row.name, row.value, row.beside, row.other and row.other.text)))
+            for row in drawn
+        ),
         *(f"{level.words} {axis.write(level.value)}" for level in levels),
     ]
     begins_late = axis is SHARE and scale.low > 0

@@ -25,7 +25,7 @@ from judge_eval import selectors
 from judge_eval.findings.columns import COLUMNS, FURTHER, MAIN, PENDING, elo_cell, share_cell
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
-from judge_eval.findings.pictures import plot_of
+from judge_eval.findings.pictures import course_graph, lead_in_words, plot_of
 from judge_eval.findings.ranking import BoardLine
 from judge_eval.findings.tables import (
     RowFigures,
@@ -127,6 +127,9 @@ class Comparisons(TypedDict, total=False):
     """Judges set against each other and against people, for the template; some runs lack some."""
 
     plot: Plot | None
+    # The leading judges as votes came in, and from when on the first was in front.
+    course: LineGraph | None
+    lead: str
     groups: Table | None
     evidence: Table
     same_verdict: Table
@@ -140,6 +143,8 @@ def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[BoardLine])
     ids = [line.id for line in page_lines if line.findings]
     return {
         "plot": plot_of(figures, ids),
+        "course": course_graph(figures),
+        "lead": lead_in_words(figures),
         "groups": group_table(figures),
         **_matrices(run, figures, ids),
         **_confusion(figures, ids),

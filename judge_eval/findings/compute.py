@@ -33,6 +33,7 @@ from judge_eval.findings.model import (
     PassRates,
     RunFindings,
     Unanswerable,
+    VoteCourse,
 )
 from judge_eval.models import Judge
 from judge_eval.stats import elo
@@ -50,6 +51,7 @@ from judge_eval.stats.judge_figures import (
     judge_figures,
     label_rates,
     per_answer,
+    ratio,
     shares_by_prompt,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
@@ -64,8 +66,10 @@ MOST_DISPUTED = 12
 MOST_LABELS = 12
 # Of fewer items, as a share of what others were asked about, no judge is the best.
 LEAST_ASKED = 0.95
-# Of fewer votes no figures of a group are shown.
+# Of fewer votes no figures of a group are shown, and none of what came before others.
 LEAST_OF_GROUP = 10
+MOST_LEADING = 5
+MOST_PLACES = 50
 NO_RATINGS = OfRatings()
 FREE_TEXT = (
     "People answer in their own words here, so there is no agreement to count. The answers stand "
@@ -233,6 +237,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         confusion=_confusion(outcomes),
         pass_rates=_pass_rates(outcomes),
         generators=generator_rates(outcomes),
+        course=_course(outcomes, [n for n in order if overall[n].n and not is_baseline[n]]),
         groups=_groups(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
@@ -317,6 +322,25 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
             for judge, share in zip(outcomes.judges, shares, strict=True)
         ]
     return rows
+
+
+def _course(outcomes: RunOutcomes, ranked: Sequence[int]) -> VoteCourse | None:
+    """Return the agreement of the first of the ranked judges as votes came in."""
+    history, leading = outcomes.history, [*ranked[:MOST_LEADING]]
+    number = len(history.votes)
+    is_of_file = 2 * history.imported > number
+    if number <= LEAST_OF_GROUP or is_of_file or is_ordered(outcomes.run.queue) or not leading:
+        return None
+    rows, choices, _ = np.array(history.votes, dtype=np.int64).T
+    verdicts = outcomes.table.verdicts[rows][:, leading]
+    places = np.unique(np.linspace(LEAST_OF_GROUP, number, MOST_PLACES, dtype=np.int64))
+    right, asked = (
+        of.cumsum(axis=0)[places - 1].astype(np.float64)
+        for of in (verdicts == choices[:, None], verdicts != UNASSIGNED)
+    )
+    ids = [str(outcomes.judges[n].pk) for n in leading]
+    shares = ratio(right, asked).T.tolist()
+    return VoteCourse(votes=places.tolist(), judges=dict(zip(ids, shares, strict=True)))
 
 
 class Prices(TypedDict):

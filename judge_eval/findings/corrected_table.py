@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Final, TypeAlias
 
+from humanjudge.charts.graphs import IntervalRow, Level
+from humanjudge.charts.plot import lay_out_plot
 from humanjudge.http import Context
 from humanjudge.lib.tables import (
     Cell,
@@ -42,11 +44,24 @@ def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
     rows = [(of, each) for of in figures.generators for each in of.judges if each.judge == judge.id]
     rows.sort(key=lambda row: -(row[1].rates.corrected.value or row[0].people.value or 0))
     is_paired = figures.pass_rates is None
+    dumbbells = [
+        IntervalRow(
+            of.name,
+            corrected.value,
+            corrected.interval,
+            other=Level("people alone", of.people.value),
+        )
+        for of, each in rows
+        if _is_left(each)
+        and (corrected := each.rates.corrected).value is not None
+        and of.people.value is not None
+    ]
     return {
         "verb": "win, a tie being half a win" if is_paired else "pass",
         "judge": judge,
         "judges": judges,
         "words": [_errors(judge.name, rows), _saving(judge.name, rows), *_both_bad(rows)],
+        "plot": lay_out_plot(dumbbells, title="Corrected rate"),
         "table": _table(judge.name, rows, is_paired=is_paired),
     }
 

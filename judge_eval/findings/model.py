@@ -296,6 +296,13 @@ class Models(Figures):
     boards: list[ModelBoard]
 
 
+class VoteCourse(Figures):
+    """Agreement of the leading judges, by identifier and best first, after so many votes."""
+
+    votes: list[int]
+    judges: dict[str, list[Number]]
+
+
 class AgainstPerson(Figures):
     """A judge against one person; null but for `why` where they were not compared."""
 
@@ -412,6 +419,8 @@ class RunFindings(RankedJudges, extra="allow"):
     pass_rates: list[PassRates] | None = None
     # Of each generator, where outputs are compared or passed.
     generators: list[GeneratorRates] = []
+    # As votes came in; none of ratings, of few votes, or where most came in the order of a file.
+    course: VoteCourse | None = None
     # Of each group of voters, where there are some.
     groups: list[GroupFigures] = []
     parts: Parts | None = None

@@ -1,7 +1,7 @@
 """The charts of a run, laid out from its findings for pages, files and reports."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from django.template.loader import render_to_string
@@ -17,7 +17,7 @@ from humanjudge.charts.graphs import (
     line_graph,
 )
 from humanjudge.charts.labels import RATING, SHARE, Axis
-from humanjudge.charts.plot import Plot, lay_out_plot
+from humanjudge.charts.plot import Plot, PlotScale, lay_out_plot
 from judge_eval.findings.model import AltTest, RunFindings
 from judge_eval.stats.estimate import Interval
 
@@ -95,7 +95,8 @@ def graph_of(figures: RunFindings, name: str) -> Graph | None:
 
 def draw(graph: Graph, *, is_file: bool = False) -> SafeString:
     """Draw a chart as SVG, in the colours of the page that it stands in, or for a file."""
-    name = "lines_svg" if isinstance(graph, LineGraph) else "intervals"
+    lines = "lines_svg" if is_file else "lines"
+    name = lines if isinstance(graph, LineGraph) else "intervals"
     return render_to_string(f"judge_eval/_{name}.html", {"graph": graph, "is_file": is_file})
 
 
@@ -120,6 +121,42 @@ def _winning_rates(test: AltTest) -> LineGraph | None:
     ]
     title, passes = "Share of people a judge wins against", Level("passes", PASSES)
     return line_graph(curves, title=title, x=Axis("epsilon"), y=SHARE, rule=passes)
+
+
+def course_graph(figures: RunFindings) -> LineGraph | None:
+    """Lay out the agreement of the leading judges as votes came in, with the floor across."""
+    if figures.course is None:
+        return None
+    names = {judge.id: judge.name for judge in figures.judges}
+    votes, levels = figures.course.votes, agreement_chart(figures).levels
+    curves = [
+        Curve(names[pk], [*zip(votes, shares, strict=True)])
+        for pk, shares in figures.course.judges.items()
+    ]
+    rule = levels[-1] if levels else Level("", 1.0)
+    numbers = [rule.value, *(value for curve in curves for value in curve.values.values())]
+    return line_graph(
+        curves,
+        title="Agreement with people as votes came in",
+        x=Axis("votes", ",.0f", 0),
+        y=replace(SHARE, low=PlotScale.fit(SHARE, numbers).low),
+        rule=rule,
+        order=range(len(curves)),
+    )
+
+
+def lead_in_words(figures: RunFindings) -> str:
+    """Say from how many votes on the first judge has been in front, if it is."""
+    if figures.course is None or len(figures.course.judges) < 2:
+        return ""
+    first, *others = figures.course.judges
+    courses, since = figures.course.judges, 0
+    for place, votes in enumerate(figures.course.votes):
+        rest = [courses[pk][place] or 0.0 for pk in others]
+        is_ahead = (courses[first][place] or 0.0) > max(rest)
+        since = (since or votes) if is_ahead else 0
+    name = next(judge.name for judge in figures.judges if judge.id == first)
+    return f"{name} is in front from {since:,} votes on." if since else ""
 
 
 def _model_ratings(figures: RunFindings) -> IntervalChart | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import accumulate
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.views.decorators.cache import never_cache
@@ -34,7 +35,7 @@ from judge_eval.runs.providers import NANO
 from judge_eval.runs.verdicts import OUTPUT_LENGTH
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import find_run, run_page, score_text
-from voting.choices import LABELS, ONE, SWAPPED, short_name
+from voting.choices import LABELS, ONE, SWAPPED, VOTES_FOR, short_name
 from voting.conversations import latest
 from voting.disputes import majority
 from voting.kinds import kind_of
@@ -45,6 +46,15 @@ from voting.selectors import votes_on_item
 PAIRS_PER_PAGE = 30
 # Of a prompt in the list.
 LETTERS = 140
+# How the votes for a choice are filled in the bar of an item.
+FILLS = {
+    "A": "done",
+    "B": "other",
+    "tie": "all",
+    "both_bad": "bad",
+    "pass": "done",
+    "flag": "other",
+}
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
 
@@ -59,12 +69,18 @@ def _order_and_part(request: HttpRequest, run: Run) -> tuple[str, Slice]:
 
 @dataclass(frozen=True)
 class PairLine:
-    """An item of the list, where it leads, and whether the verdicts on it may be seen."""
+    """An item of the list, where it leads, and whether votes and verdicts on it may be seen."""
 
     run: Run
     pair: Item
     query: str
     shows_verdicts: bool
+
+    @property
+    def said(self) -> dict[str, int]:
+        """The votes by what they say, where the reader may see that."""
+        counts = {choice: getattr(self.pair, name) for choice, name in VOTES_FOR.items()}
+        return {choice: n for choice, n in counts.items() if n and self.shows_verdicts}
 
 
 def _prompt_cell(line: PairLine) -> Cell:
@@ -90,6 +106,21 @@ def _makers_cell(line: PairLine) -> Cell:
     return Cell(a if b is None else against, css="long")
 
 
+def _said_cell(line: PairLine) -> Cell:
+    """Draw how many said what, with the same in words behind it."""
+    if not (said := line.said):
+        return Cell(DASH, css="muted")
+    ends = [0, *accumulate(said.values())]
+    shares = [
+        (FILLS[choice], f"{100 * start / ends[-1]:.1f}", f"{100 * votes / ends[-1]:.1f}")
+        for (choice, votes), start in zip(said.items(), ends, strict=False)
+    ]
+    parts = format_html_join("", '<rect class="{}" x="{}%" width="{}%" height="100%"/>', shares)
+    words = ", ".join(f"{votes} {short_name(choice)}" for choice, votes in said.items())
+    bar = format_html('<svg class="bar" aria-hidden="true">{}</svg>', parts)
+    return Cell(bar, small=words, css="")
+
+
 def _differing_cell(line: PairLine) -> Cell:
     pair = line.pair
     if not pair.compared or not line.shows_verdicts:
@@ -106,9 +137,11 @@ def _state(line: PairLine) -> str:
     return "enough votes" if pair.votes >= pair.votes_wanted else "open"
 
 
-def _listing(run: Run, pairs: Sequence[Item]) -> Listing[PairLine]:
-    """Return the list, with columns of identifiers and of pictures where pairs have any."""
+def _listing(run: Run, lines: Sequence[PairLine]) -> Listing[PairLine]:
+    """Return the list, with columns of identifiers, pictures and votes where items have any."""
+    pairs = [line.pair for line in lines]
     has_ids = any(pair.external_id for pair in pairs)
+    has_said = any(line.said for line in lines)
     has_pictures = any(pair.a.picture for pair in pairs[:1])
     ids = Column[PairLine]("Id", lambda line: line.pair.external_id, css="long id")
     pictures = Column("A and B" if run.queue.noun == "pair" else "Output", _pictures_cell)
@@ -122,6 +155,7 @@ def _listing(run: Run, pairs: Sequence[Item]) -> Listing[PairLine]:
         Column("Prompt", _prompt_cell),
         Column("By", _makers_cell),
         votes,
+        *([Column("People said", _said_cell)] if has_said else []),
         Column("Disputed", _differing_cell, css="num"),
         Column("State", _state, css="state"),
     ]
@@ -138,15 +172,15 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
     if hides and order:
         raise Problem(403, f"You still have {noun}s to vote on: vote first, then sort them.")
     page, pairs = _page_of_pairs(request, run, order, part)
-    compared = [pair.pk for pair in pairs if pair.compared]
-    closed = set() if hides else hidden_from(request, run.queue.project, compared)
+    voted = [pair.pk for pair in pairs if pair.votes]
+    closed = set() if hides else hidden_from(request, run.queue.project, voted)
     query = pairs_query(order, part)
-    lines = (PairLine(run, pair, query, not hides and pair.pk not in closed) for pair in pairs)
+    lines = [PairLine(run, pair, query, not hides and pair.pk not in closed) for pair in pairs]
     context = {
         "run": run,
         "page": page,
         "pairs": pairs,
-        "table": _listing(run, pairs).table(lines),
+        "table": _listing(run, lines).table(lines),
         "order": order,
         "part": part,
         "chosen_part": str(part),

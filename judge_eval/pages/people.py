@@ -16,6 +16,8 @@ from django.utils.timesince import timesince
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from humanjudge.charts.graphs import IntervalRow
+from humanjudge.charts.plot import lay_out_plot
 from humanjudge.charts.time_graph import votes_graph
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import DASH, Cell, missing, name_cell, percent, span
@@ -279,12 +281,26 @@ def _voters_of(request: HttpRequest, run: Run) -> Context:
     figures, now = figures_of(run), timezone.now()
     people, pace = people_of(run.queue, figures), pace_of(run.queue, now, figures)
     params, decides = request.GET.dict(), can(request.user, "decide", run.queue.project_id)
+    listing = VOTERS.context(
+        people,
+        params,
+        lambda page: (VoterLine(person, now, params, decides) for person in page),
+    )
+    compared = [
+        IntervalRow(
+            person.name or person.pseudonym,
+            share.value,
+            share.interval,
+            beats_floor=not person.is_excluded,  # drawn hollow
+            note="" if share.interval else f"of {share.n}",
+        )
+        for person in listing["page"]
+        if (share := person.agreement)
+    ]
+    compared.sort(key=lambda row: row.value or 0, reverse=True)
     return {
-        **VOTERS.context(
-            people,
-            params,
-            lambda page: (VoterLine(person, now, params, decides) for person in page),
-        ),
+        **listing,
+        "plot": lay_out_plot(compared, title="Agreement with others"),
         "pace": pace,
         "pace_words": _pace_in_words(pace),
         "graph": votes_graph(pace.votes, pace.unit),

@@ -11,6 +11,12 @@ NARROW = PHONE["viewport"]
 # Of a sheet of paper between its margins.
 A4 = {"width": 718, "height": 1000}
 FOLD = 800
+# At its right end, which boxes of tables have lost sight of their names.
+NAMELESS = """() => [...document.querySelectorAll(".scroll.table-box")].filter((box) => {
+  box.scrollLeft = box.scrollWidth;
+  const name = box.querySelector("tbody th");
+  return name && name.getBoundingClientRect().left < box.getBoundingClientRect().left - 1;
+}).map((box) => box.ariaLabel)"""
 # A board like that of twelve judges, with more rows for axe to read.
 ONLY_LARGER = "many_judges"
 BOARDS = {
@@ -79,6 +85,7 @@ def test_ranks_by_many_judges_do_not_run_out_of_a_narrow_page(board_of, window, 
     for table in page.locator("table:not(.scroll table)").all():
         box = table.bounding_box()
         assert box["x"] + box["width"] <= width
+    assert page.evaluate(NAMELESS) == []
 
 
 def test_a_column_is_sorted_and_explained_and_what_was_opened_stays_open(board_of, window):

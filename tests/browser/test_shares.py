@@ -4,7 +4,18 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_access import log_in, violations
-from tests.browser.test_boards import A4, NARROW, overflow
+from tests.browser.test_boards import A4, NAMELESS, NARROW, overflow
+
+# Words of pictures that cover each other, by more than their leading.
+OVERPRINTED = """() => [...document.querySelectorAll(".plot, .lines")].flatMap((plot) => {
+  const words = [...plot.querySelectorAll("text, span.name, span.value")]
+    .map((word) => [word.textContent.trim(), word.getBoundingClientRect()])
+    .filter(([text, box]) => text && box.width);
+  return words.flatMap(([text, box], place) => words.slice(place + 1)
+    .filter(([, other]) => box.left < other.right - 2 && other.left < box.right - 2
+      && box.top < other.bottom - 3 && other.top < box.bottom - 3)
+    .map(([other]) => `${text} / ${other}`));
+})"""
 
 
 @pytest.mark.parametrize("name", ["clear_winner", "flagged_items"])
@@ -23,15 +34,22 @@ def test_a_report_is_shared_and_read_by_a_stranger(product, window, name):
     reader.goto(link)
     expect(reader.get_by_text("Frozen: as of")).to_be_visible()
     expect(reader.locator(".verdict .plot:visible")).to_have_count(1)
-    for summary in reader.locator("main > details > summary").all():
+    desk = reader.viewport_size
+    reader.set_viewport_size(NARROW)
+    assert reader.evaluate("document.documentElement.scrollHeight") < 2_500
+    reader.set_viewport_size(desk)
+    for summary in reader.locator("main details.folded:not(details details) > summary").all():
         summary.click()
     found += violations(reader)
     assert overflow(reader) <= 0
     reader.set_viewport_size(NARROW)
     assert overflow(reader) <= 0
+    assert reader.evaluate(NAMELESS) == []
+    assert reader.evaluate(OVERPRINTED) == []
     reader.set_viewport_size(A4)
     reader.emulate_media(media="print")
     assert overflow(reader) <= 0
+    assert reader.evaluate(OVERPRINTED) == []
     assert found == []
     owner.get_by_role("button", name="Revoke the link Press").click()
     expect(owner.get_by_text("revoked on")).to_be_visible()

@@ -188,6 +188,18 @@ def test_the_page_has_the_corrected_rates_of_the_best_judge_and_of_any(compared_
     assert "up to" not in other
 
 
+def test_people_and_corrected_figures_are_drawn_on_one_axis_where_something_is_left(compared_run):
+    plot = page(compared_run).context["corrected"]["plot"]
+    corrected = [of["judges"][0]["rates"]["corrected"]["value"] for of in rates_of(compared_run)]
+    assert [row.value for row in plot.rows] == [
+        f"{of:.0%}".replace("%", "\xa0%") for of in corrected
+    ]
+    assert {row.other.text for row in plot.rows} == {"people alone 50\xa0%"}
+    assert all(row.thick for row in plot.rows)
+    for few in (compared(voted=12), compared(voted=60, pairs=60)):
+        assert page(few).context["corrected"]["plot"] is None
+
+
 def test_of_few_prompts_the_page_says_that_no_saving_is_told_yet(compared_run):
     row = Findings.objects.get(run=compared_run)
     for of in row.data["generators"]:

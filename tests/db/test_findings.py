@@ -15,6 +15,7 @@ from judge_eval.findings.pictures import chart_names, on_page
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from judge_eval.stats.elo import SILENT
 from judge_eval.tasks import refresh_findings
+from tests.helpers import imports, run_findings
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
@@ -22,6 +23,7 @@ from tests.makers import (
     make_judges,
     make_many_votes,
     make_run,
+    make_single_run,
     make_vote,
     make_voter,
     pairs_of,
@@ -152,9 +154,42 @@ def test_charts_are_drawn_of_what_there_is():
     figures = RunFindings.read(computed(run).data)
     assert chart_names(figures) == {"winning_rates", "model_ratings"}
     drawn = {name: on_page(figures, name) for name in chart_names(figures)}
-    assert drawn["winning_rates"].startswith("<svg ")
+    assert drawn["winning_rates"].startswith('<div class="lines" role="img" aria-label="Share of')
     assert drawn["model_ratings"].startswith('<div class="plot')
     assert chart_names(RunFindings.read(computed(make_run()).data)) == set()
+
+
+def test_agreement_as_votes_came_in_ends_where_it_stands():
+    run = run_findings.voted_run(people=3, computed=False)
+    data = computed(run).data
+    course = data["course"]
+    near, contrary, _ = (judge["id"] for judge in data["judges"])
+    assert list(course["judges"]) == [near, contrary]
+    assert (course["votes"][0], course["votes"][-1]) == (10, 120)
+    assert len(course["votes"]) <= 50
+    overall = {judge["id"]: judge["overall"]["value"] for judge in data["judges"]}
+    assert {pk: shares[-1] for pk, shares in course["judges"].items()} == {
+        pk: pytest.approx(overall[pk]) for pk in (near, contrary)
+    }
+    # Of the first ten votes of the first voter it was wrong on two.
+    assert course["judges"][near][0] == 0.8
+    page = user_client().get(f"/runs/{run.pk}/")
+    assert "near-judge is in front from 10 votes on." in text_of(page)
+    assert [line.name for line in page.context["course"].lines] == ["near-judge", "contrary-judge"]
+
+
+def test_of_few_votes_or_ratings_nothing_is_said_of_their_order():
+    assert computed(run_findings.voted_run(people=1, pairs=10)).data["course"] is None
+    rated = make_single_run([["3"] * 2] * 12, kind="rating")
+    make_many_votes(rated, [(make_voter(rated), item, "4") for item in pairs_of(rated)])
+    seal_all(rated.queue.project)
+    assert computed(rated).data["course"] is None
+    labels = imports.imported(
+        *(imports.pair(n) for n in range(12)),
+        *(imports.verdict(n, "gpt", "A") for n in range(12)),
+        *(imports.vote(n, "ann", "A") for n in range(12)),
+    )
+    assert computed(labels).data["course"] is None
 
 
 def test_a_failed_verdict_is_no_answer_and_no_disagreement():

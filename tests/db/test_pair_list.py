@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
 
 from judge_eval.models import Verdict
 from tests.helpers.board_rows import make_studied_run, words_in
@@ -14,6 +16,7 @@ from tests.makers import (
     key_client,
     make_key,
     make_run,
+    make_single_run,
     make_vote,
     make_voter,
     pairs_of,
@@ -22,8 +25,9 @@ from tests.makers import (
     user_client,
 )
 from voting.ledger import ledger
-from voting.models import Entry, Inference, Item
+from voting.models import Assignment, Entry, Exposure, Inference, Item
 from voting.services import undo_last_vote
+from voting.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db
 
@@ -71,6 +75,54 @@ def test_the_list_agrees_with_the_findings():
         {"position": pair.position, "wrong": pair.differing, "of": pair.compared}
         for pair in pairs[: len(found)]
     ] == found
+
+
+def said_on(response):
+    """What stands beside the bar of each item, by its number; None without that column."""
+    heads = [head.title for head in response.context["table"].heads]
+    if "People said" not in heads:
+        return None
+    place = heads.index("People said")
+    return {row.cells[0].main: row.cells[place].small for row in response.context["table"].rows}
+
+
+def test_a_bar_and_words_say_who_said_what(run):
+    other = make_voter(run)
+    for pair, choice in zip(pairs_of(run)[:3], ("A", "B", "both_bad"), strict=True):
+        make_vote(other, pair, choice)
+    seal_all(run.queue.project)
+    response = list_of(run, "?sort=")
+    assert said_on(response) == {
+        "1": "2 A",
+        "2": "1 A, 1 B",
+        "3": "1 A, 1 both bad",
+        "4": "",
+        "5": "1 A",
+    }
+    assert '<rect class="bad" x="50.0%" width="50.0%" height="100%"/>' in response.content.decode()
+    # Before anybody voted there is no column, and none of words that nothing counts by.
+    assert said_on(list_of(make_run())) is None
+    rated = make_single_run(outputs=["a joke"], kind="category", ballot=["pun", "dark"])
+    make_vote(make_voter(rated), pairs_of(rated)[0], "pun")
+    seal_all(rated.queue.project)
+    assert said_on(list_of(rated)) is None
+
+
+def test_no_bar_tells_of_an_item_that_is_open_to_the_reader(run):
+    client = user_client("reader")
+    mine = voter_of_user(run.queue.project, User.objects.get(username="reader"))
+    Exposure.objects.filter(voter=mine).delete()
+    first, *others = pairs_of(run)
+    make_vote(mine, first, "A")
+    for pair in others:
+        Assignment.objects.create(voter=mine, item=pair, leased_until=timezone.now())
+    seal_all(run.queue.project)
+    # Whoever was handed some sees none at all until then.
+    address = f"/runs/{run.pk}/pairs/?sort="
+    assert said_on(client.get(address)) is None
+    # Skipped for good they may be somebody else's, and could still be voted on.
+    Assignment.objects.filter(voter=mine).update(skips=2)
+    assert said_on(client.get(address)) == dict.fromkeys("2345", "") | {"1": "2 A"}
 
 
 def test_an_undo_and_other_verdicts_change_the_order(run):

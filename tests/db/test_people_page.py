@@ -227,6 +227,25 @@ def test_it_is_sorted_by_each_column_and_searched():
     assert ann.pseudonym in text_of(client.get(address(run)))
 
 
+def test_agreement_is_drawn_for_those_on_the_page_and_said():
+    run, ann, _, cy = make_study()
+    exclude_voter(cy.pk, run.queue, ann, after=None, why="Fast.")
+    seal_all(run.queue.project)
+    client = user_client()
+    plot = client.get(address(run)).context["plot"]
+    assert [(row.name, row.value, row.beats_floor) for row in plot.rows] == [
+        ("Ann", "100\xa0%", True),
+        ("Bob", "100\xa0%", True),
+        ("Cy", "25\xa0%", False),
+    ]
+    assert plot.rows[2].thick
+    page = client.get(address(run, "?q=ann"))
+    assert 'aria-label="Agreement with others, best first: Ann 100' in page.content.decode()
+    assert [row.name for row in page.context["plot"].rows] == ["Ann"]
+    # Nothing is drawn where nobody can be compared.
+    assert client.get(address(make_run())).context["plot"] is None
+
+
 def test_names_and_reasons_are_text():
     run = make_run()
     voter = make_voter(run, name="<b>Ann</b>")

@@ -29,12 +29,13 @@ def intervals(rows, levels=(), **options):
 
 shares = st.floats(0, 1)
 ends = st.none() | st.tuples(shares, shares).map(lambda pair: tuple(sorted(pair)))
+names = st.text(min_size=1, max_size=60)
+levels = st.none() | st.builds(Level, names, shares, ends)
 judges = st.lists(
-    st.builds(IntervalRow, st.text(min_size=1, max_size=60), shares, ends, ends, st.booleans()),
+    st.builds(IntervalRow, names, shares, ends, ends, st.booleans(), other=levels),
     min_size=1,
     max_size=20,
 )
-levels = st.none() | st.builds(Level, st.text(min_size=1, max_size=60), shares, ends)
 
 
 @given(judges, levels, levels)
@@ -154,6 +155,14 @@ def test_ticks_are_round_and_votes_are_spoken():
     assert draw(["a"], [(1, [1016.0])]).x_ticks[-1].label == "1 vote"
 
 
+@given(series)
+def test_on_a_page_ticks_lie_in_per_cent_of_the_plot_and_names_are_short(rows):
+    graph = drawn(rows)
+    assert [x for x, _ in graph.places] == [0, 100]
+    assert all(len(line.short) <= 14 for line in graph.lines)
+    assert graph.names_width + graph.label_x == graph.width
+
+
 def test_equal_ratings_still_have_room():
     assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).rule.at > 0
 
@@ -213,7 +222,7 @@ def test_winning_rates_are_named_and_said_with_the_rule_to_pass():
 def test_a_plot_lies_within_its_axis_at_any_width(rows, people, floor):
     plot = lay_out_plot(rows, [*filter(None, [people, floor])], title="Agreement")
     for row in plot.rows:
-        for x in (row.x, *(row.thick or ()), *(row.thin or ())):
+        for x in (row.x, *(row.thick or ()), *(row.thin or ()), row.other.x if row.other else 0):
             assert 0 <= x <= 100
     for band in plot.bands:
         assert 0 <= band.low <= band.low + band.width <= 100.01
@@ -233,6 +242,17 @@ def test_a_plot_begins_at_the_ten_below_the_floor_and_says_so():
     assert plot.lines == 1
     near = lay_out_plot(rows, [people, people._replace(value=0.93)], title="Agreement")
     assert near.lines == 2
+
+
+def test_a_dumbbell_has_both_figures_on_one_axis_and_says_both():
+    people = Level("people alone", 0.42)
+    rows = [IntervalRow("gpt", 0.55, (0.5, 0.6), other=people), IntervalRow("o4", 0.6)]
+    plot = lay_out_plot(rows, title="Corrected rate")
+    # From 40 to 100 %: what people say is the lowest.
+    assert [row.other and row.other.x for row in plot.rows] == [3.33, None]
+    assert plot.words == (
+        "Corrected rate, best first: gpt 55\xa0% 50\N{EN DASH}60 people alone 42\xa0%; o4 60\xa0%"
+    )
 
 
 def test_a_plot_of_ratings_and_of_nothing():
