@@ -12,6 +12,7 @@ from django import forms
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django_htmx.http import trigger_client_event
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import Cell, percent
@@ -30,11 +31,13 @@ from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.held_out_check import check_held_out
 from judge_eval.findings.workshop import TuningFigures, VariantFigure, tuning_figures
 from judge_eval.models import Judge, Run
+from judge_eval.pages.reveal import as_seen
 from judge_eval.pages.run_form import provider_names
 from judge_eval.pages.workshop_state import (
     Contender,
     WorkshopState,
     cost_of,
+    listed_number,
     next_thing,
     picture,
     stages,
@@ -119,8 +122,7 @@ class VariantForm(forms.Form):
         min_value=0,
         max_value=MOST_EXAMPLES,
         label="Examples to draw",
-        help_text="So many voted items of the tuning half are shown to it with what most people "
-        "say, beside the disagreements that you choose above.",
+        help_text="Of the tuning half, beside those that you choose above.",
     )
     joining: JoiningJudges | None = None
 
@@ -199,18 +201,22 @@ def _page(
     workshop = WorkshopState(run, contenders, figures, history, unseen)
     chosen = _chosen(request, workshop)
     disagreements = visible_disagreements(request, chosen) if chosen else []
-    sorted_ones = sum(each.tag is not None for each in disagreements)
-    workshop = replace(workshop, disagreements=len(disagreements), sorted=sorted_ones)
+    used = workshop.in_use
+    is_other = used is not None and used.judge != chosen
+    own = visible_disagreements(request, used.judge) if used and is_other else disagreements
+    sorted_ones = sum(each.tag is not None for each in own)
+    workshop = replace(workshop, disagreements=len(own), sorted=sorted_ones)
     thing = next_thing(workshop) if run.queue.is_tuning else None
     sides = [request.GET.get(side, "") for side in ("left", "right")]
     compared = [wordings[side].text for side in sides if side in wordings]
     floating = floating_models(run)
-    used = workshop.in_use
+    is_tagged = [each.tag is not None for each in disagreements]
     context: Context = {
         "run": run,
         "tab": "run",
         "has_outputs": has_outputs(run.queue),
         "is_split": is_split,
+        "is_counted": workshop.is_counted,
         "is_tuning": run.queue.is_tuning,
         "used": used,
         "thing": thing,
@@ -223,7 +229,9 @@ def _page(
         "looks": f"Held-out looked at {number_of(len(history.looks), 'time')}",
         "chosen": chosen,
         "disagreements": _cards(run, chosen.name if chosen else "", disagreements),
-        "listed_number": number_of(len(disagreements), run.queue.noun),
+        "listed_number": listed_number(len(disagreements), run.queue.noun),
+        # The card that is open: the first that nobody has sorted.
+        "turn": is_tagged.index(False) if False in is_tagged else 0,
         "tags": TAGS,
         "tag_counts": tag_counts(run),
         "wordings": wordings,
@@ -277,6 +285,10 @@ class DisagreementCard:
     @property
     def judge_choice(self) -> str:
         return side_in_words(self.disagreement.verdict.winner)
+
+    @property
+    def reason(self) -> str:
+        return as_seen(self.disagreement.verdict.feedback, left="A")
 
     @property
     def people_choice(self) -> str:
@@ -481,7 +493,8 @@ def tag(request: HtmxRequest, run: Run, judge_id: UUID) -> HttpResponse:
         return redirect(where)
     context = {"run": run, "chosen": judge, "each": tagged, "tags": TAGS}
     context |= {"is_tagged": True, "tag_counts": tag_counts(run)}
-    return render(request, "judge_eval/_tag_form.html", context)
+    response = render(request, "judge_eval/_tag_form.html", context)
+    return trigger_client_event(response, "sorted")
 
 
 @run_action("run")

@@ -171,6 +171,29 @@ def test_a_variant_is_checked_against_the_judge_in_use_on_the_same_unseen_items(
     assert ledger.replay(run.queue.project, write=False) == []
 
 
+def test_before_the_first_figure_the_page_waits_for_it(at):
+    """Somebody who just opened the tuning is not told to write a wording, or shown some judge."""
+    make_provider(at)
+    run = make_voted_run(outputs=disagreeing([f"Answer {n}" for n in range(24)]))
+    lifecycle.add_judges_to(run.pk, joining("judge-hash", "judge-careful"))
+    run = go_on(run)
+    client, page = user_client(), f"/runs/{run.pk}/workshop/"
+    client.post(f"{page}open")
+    answer = client.get(page)
+    assert answer.context["thing"].sentence == "Votes and verdicts are being counted."
+    assert 'hx-select="#workshop"' in answer.content.decode()
+    assert "who is right?" not in text_of(answer)
+    counted(run)
+    text = text_of(client.get(page))
+    assert "Make judge-hash better" in text
+    # The sentence is of the judge in use, also beside the disagreements of another one.
+    [own] = re.findall(r"They disagree on (\d+) items", text)
+    other = run.judges.get(name="judge-careful")
+    text = text_of(client.get(f"{page}?judge={other.pk}"))
+    assert "judge-careful disagrees with people on 12 items: who is right?" in text
+    assert re.findall(r"They disagree on (\d+) items", text) == [own] != ["12"]
+
+
 def test_the_page_checks_and_keeps_or_drops(at):
     run, used, variant = held_against_each_other(at)
     client, page = user_client(), f"/runs/{run.pk}/workshop/"
