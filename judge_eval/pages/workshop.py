@@ -320,7 +320,7 @@ def _card(name: str, disagreement: Disagreement, pair: Any) -> DisagreementCard:
 
 def _first_try(run: Run, used: Contender | None) -> str:
     """Say what the first step of another wording costs, if it is asked of the model in use."""
-    if used is None or used.judge.provider == Judge.IMPORTED:
+    if used is None or not used.judge.is_asked:
         return ""
     return cost_of(variants.first_try(run, used.judge))
 
@@ -336,7 +336,7 @@ def _initial(request: HttpRequest, context: Context, workshop: WorkshopState) ->
     about: Context = {"instructions": text, "repeats": 1}
     if judge is not None:
         about["id"] = _next_label(judge.name, {c.judge.name for c in workshop.contenders})
-    if judge is not None and judge.provider != Judge.IMPORTED:
+    if judge is not None and judge.is_asked:
         about |= {"model": judge.model, "provider": judge.provider}
     return about
 
