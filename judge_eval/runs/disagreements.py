@@ -72,7 +72,7 @@ def _verdicts(judge: Judge) -> QuerySet[Verdict]:
 def _disagreements(verdicts: QuerySet[Verdict]) -> list[Disagreement]:
     """Return those with the largest share of votes, and of these the most, against a verdict."""
     votes = votes_on(Q(item__in=verdicts.order_by().values("item")))
-    unlike = []
+    unlike = list[Any]()
     for pk, item, winner in verdicts.values_list("pk", "item", "winner"):
         most, cast = majority(votes[item]), [choice for choice, _ in votes[item]]
         if most not in ("", winner):
