@@ -29,7 +29,12 @@ from judge_eval.findings.columns import share_cell
 from judge_eval.findings.disputed import outputs_beginning, pairs_beginning
 from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.held_out_check import check_held_out
-from judge_eval.findings.workshop import TuningFigures, VariantFigure, tuning_figures
+from judge_eval.findings.workshop import (
+    TuningFigures,
+    VariantFigure,
+    judge_in_use,
+    tuning_figures,
+)
 from judge_eval.models import Judge, Run
 from judge_eval.pages.reveal import as_seen
 from judge_eval.pages.run_form import provider_names
@@ -461,11 +466,10 @@ def ask_variant(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
 def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
     """Hold a variant against the judge in use on the half held out; it is counted."""
     judge = _judge(run, judge_id)
-    history, figures = tuning.tuning_history(run.queue), tuning_figures(run)
-    used = WorkshopState(run, _contenders(run, figures), figures, history, unseen=0).in_use
-    if used is None or used.judge == judge:
+    used = judge_in_use(run)
+    if used is None or used == judge:
         raise LifecycleRefused("Name the judge in use first: the variant is held against it.")
-    check_held_out(run, judge, used.judge, _by(request, run))
+    check_held_out(run, judge, used, _by(request, run))
     return redirect("run-workshop", run.pk)
 
 

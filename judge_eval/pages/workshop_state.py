@@ -79,10 +79,8 @@ class WorkshopState:
 
     @property
     def in_use(self) -> Contender | None:
-        """The judge that somebody named; first the best of those that were not tuned."""
-        named = [c for c in self.contenders if str(c.judge.pk) == self.history.in_use]
-        untuned = [c for c in self.contenders if not c.judge.is_tuned and c.value is not None]
-        return next(iter([*named, *untuned]), None)
+        judge = self.figures.in_use(self.history.in_use)
+        return next((c for c in self.contenders if c.judge == judge), None)
 
     @property
     def tried(self) -> list[Contender]:
