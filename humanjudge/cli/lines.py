@@ -210,9 +210,9 @@ def held_out_lines(looked: Reply) -> Iterator[str]:
     points = "-" if gap is None else fixed(gap, 1)
     yield "\t".join([clean(looked["name"]), *shares, str(figure["n"]), points])
     if check := looked["check"]:
-        points = [_percent(check[name]) for name in ("difference", "low", "high")]
+        differences = [_percent(check[name]) for name in ("difference", "low", "high")]
         odds = [fixed(check[name], 1) for name in ("evidence", "evidence_against")]
-        about = [*points, str(check["items"]), *odds, str(check["needed"]), check["verb"]]
+        about = [*differences, str(check["items"]), *odds, str(check["needed"]), check["verb"]]
         yield "\t".join([clean(looked["in_use"]), *about])
     yield line("held-out-looks", looked["held_out_looks"])
 
