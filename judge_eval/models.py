@@ -245,6 +245,11 @@ class Judge(models.Model):
         return self.provider == self.BASELINE
 
     @property
+    def is_asked(self) -> bool:
+        """Whether a model is asked here: of an import only the verdicts are known."""
+        return self.provider not in (self.BASELINE, self.IMPORTED)
+
+    @property
     def own_orders(self) -> str:
         """The orders in which a baseline answers, where these are not its run's own."""
         options = (self.recipe or {}).get("options", {}) if self.is_baseline else {}

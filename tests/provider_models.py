@@ -4,7 +4,9 @@ Standard library only: a bench must not measure this side. Models are determinis
 
 - `judge-first` and `judge-second` always pick that position, `judge-long` the longer output,
   `judge-tie` and `judge-bad` always say so; any other name decides by a hash of its own name and
-  of the two contents, whatever their order (for pictures: of their bytes);
+  of the two contents, whatever their order (for pictures: of their bytes); `judge-worded`
+  takes the output with more steps if its instructions name steps; if not, about every second time
+  it goes by the place;
 - of a single output `judge-first` and `judge-second` give the first and second choice that they are
   offered, any other name one that a hash of its name and the content draws; `judge-careful` the
   last one where the content has an even number of characters, otherwise the first;
@@ -64,7 +66,7 @@ def error(status: int, message: str, code: str | None = None, **more) -> Answer:
 def completion(request: Request) -> Answer:
     outputs = outputs_shown(request.body.get("messages", []))
     if outputs:
-        return chat(request, verdict(request, *_opinion(request.model, *outputs)))
+        return chat(request, verdict(request, *_opinion(request, *outputs)))
     if single := single_shown(request.body.get("messages", [])):
         return chat(request, _answer(request, *single))
     if "response_format" in request.body:
@@ -97,15 +99,26 @@ _SET_IN_ITS_WAYS = {
 }
 
 
-def _opinion(model: str, a: bytes, b: bytes) -> tuple[str, int, int]:
+def _opinion(request: Request, a: bytes, b: bytes) -> tuple[str, int, int]:
+    model = request.model
     always = [winner for name, winner in _SET_IN_ITS_WAYS.items() if name in model]
     if always:
         winner = always[0]
+    elif "judge-worded" in model:
+        winner = _by_wording(request, a, b)
     elif "judge-long" in model:
         winner = _larger(len(a), len(b))
     else:
         winner = _larger(_draw(model, a), _draw(model, b))
     return winner, *_SCORES[winner]
+
+
+def _by_wording(request: Request, a: bytes, b: bytes) -> str:
+    told = str(_parts(request.body["messages"][0])[0].get("text", ""))
+    goes_by_place = min(_draw(request.model, output)[0] for output in (a, b)) % 2
+    if goes_by_place and "steps" not in told:
+        return "A"
+    return _larger(a.count(b"step"), b.count(b"step"))
 
 
 def _larger(of_a, of_b) -> str:

@@ -336,8 +336,12 @@ def planned(
 @click.argument("run")
 @click.option("--open", "tuning", flag_value="open", help="Open the run for tuning, once.")
 @click.option("--end", "tuning", flag_value="end", help="End it: the half held out is shown.")
-@click.option("--held-out", metavar="LABEL", help="Its figure on that half; each look is counted.")
-def variants(run: str, tuning: str | None, held_out: str | None) -> Printed:
+@click.option("--held-out", metavar="LABEL", help="Check it on that half; each look is counted.")
+@click.option("--use", metavar="LABEL", help="Keep it as the judge in use.")
+@click.option("--drop", metavar="LABEL", help="Try it no further.")
+def variants(
+    run: str, tuning: str | None, held_out: str | None, use: str | None, drop: str | None
+) -> Printed:
     """Variants of a judge, by their agreement with people on the tuning half, the best first.
 
     Of each, between tabs: label, model, agreement, low, high in percent, votes, self-agreement in
@@ -349,6 +353,8 @@ def variants(run: str, tuning: str | None, held_out: str | None) -> Printed:
         return looked, lines.held_out_lines(looked)
     if tuning:
         client.post(run_path(run, "variants", "tuning"), {"open": tuning == "open"})
+    if label := use or drop:
+        client.post(run_path(run, "variants", "decide"), {"variant": label, "use": bool(use)})
     workshop = _counted(client, run)
     return workshop, lines.variant_lines(workshop)
 

@@ -180,7 +180,8 @@ def _detail(detail: object) -> str:
 
 def variant_lines(workshop: Reply) -> Iterator[str]:
     state = "open" if workshop["is_tuning"] else "ended" if workshop["is_split"] else "none"
-    yield line("tuning", state, "held-out-looks", workshop["held_out_looks"])
+    used = ["in-use", workshop["in_use"]] if workshop["in_use"] else []
+    yield line("tuning", state, "held-out-looks", workshop["held_out_looks"], *used)
     for each in workshop["variants"]:
         following, figure = each["next"], each["tuning"]
         usd = following and following["usd"]
@@ -208,6 +209,11 @@ def held_out_lines(looked: Reply) -> Iterator[str]:
     shares = [_percent(figure[name]) for name in ("value", "low", "high")]
     points = "-" if gap is None else fixed(gap, 1)
     yield "\t".join([clean(looked["name"]), *shares, str(figure["n"]), points])
+    if check := looked["check"]:
+        differences = [_percent(check[name]) for name in ("difference", "low", "high")]
+        odds = [fixed(check[name], 1) for name in ("evidence", "evidence_against")]
+        about = [*differences, str(check["items"]), *odds, str(check["needed"]), check["verb"]]
+        yield "\t".join([clean(looked["in_use"]), *about])
     yield line("held-out-looks", looked["held_out_looks"])
 
 

@@ -66,6 +66,8 @@ class Workshop(Schema):
     is_split: bool
     is_tuning: bool
     held_out_looks: int
+    # The judge that variants are held against, if there is one.
+    in_use: str | None
     behind: bool
     variants: list[Variant]
 
@@ -79,13 +81,38 @@ class TagCounts(Schema):
     both_fine: int
 
 
+class Check(Schema):
+    """A variant less the judge in use on the same held-out items: shares, a difference, evidence.
+
+    It takes evidence of `needed`, 20 for each variant looked at so far. `votes_missing` are from
+    how many to how many more votes that takes; an open end is null.
+    """
+
+    items: int
+    share: float | None
+    share_against: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    evidence: float
+    evidence_against: float
+    needed: int
+    votes_missing: tuple[int, int | None] | None
+    verb: Literal["keep", "drop", "wait"]
+
+
 class HeldOutFigure(Schema):
-    """A variant on the half held out; `gap` is in points, tuning less held out."""
+    """A variant on the half held out; `gap` is in points, tuning less held out.
+
+    `check` holds it against the judge `in_use`; it is null where that is none, or the same.
+    """
 
     name: str
     held_out: Figure
     gap: float | None
     held_out_looks: int
+    in_use: str | None
+    check: Check | None
 
 
 class OneDisagreement(Schema):
@@ -100,7 +127,7 @@ class OneDisagreement(Schema):
 
 
 class Disagreements(Schema):
-    """The first 30 of a variant; and how many of all have each tag, by the rubric's version."""
+    """The 30 most disputed; and how many of all have each tag, by the rubric's version."""
 
     disagreements: list[OneDisagreement]
     tags: list[TagCounts]
@@ -121,6 +148,10 @@ class TuningIn(Schema):
 
 class OneVariant(Schema):
     variant: Name
+
+
+class DecisionIn(OneVariant):
+    use: bool
 
 
 class TagIn(OneVariant):
@@ -148,13 +179,17 @@ def list_variants(request: HttpRequest, run_id: Prefix) -> Any:
 
 def _workshop(run: Run) -> JsonObject:
     is_split = run.queue.held_out_from is not None
-    figures, behind, _ = tuning_figures(run)
+    about = tuning_figures(run)
+    figures, behind, _ = about
+    history = tuning.tuning_history(run.queue)
+    used = about.in_use(history.in_use)
     judges = [figure.judge for figure in figures]
     steps = variants.next_steps(run, judges) if run.queue.is_tuning else {}
     return {
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
-        "held_out_looks": len(tuning.looks_at(run.queue)) if is_split else 0,
+        "held_out_looks": len(history.looks),
+        "in_use": used and used.name,
         "behind": behind,
         "variants": [_variant(each, steps.get(each.judge.pk)) for each in figures],
     }
@@ -211,12 +246,29 @@ def ask_variant(request: HttpRequest, run_id: Prefix, body: OneVariant) -> Any:
 
 @router.post("/{run_id}/variants/look", response=HeldOutFigure)
 def look_at_held_out(request: HttpRequest, run_id: Prefix, body: OneVariant) -> Any:
-    """A variant's figure on the half held out. Each look is an entry of the ledger."""
+    """A variant's figure on the half held out, and how it stands to the judge in use there.
+
+    Each look is an entry of the ledger.
+    """
     run = _run(request, run_id)
     by = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
     held = look_at(run, _judge(run, body.variant), by)
     figures = {"held_out": held.overall, "gap": held.gap, "held_out_looks": held.looks}
-    return {"name": held.judge.name, **figures}
+    in_use = held.in_use and held.in_use.name
+    return {"name": held.judge.name, **figures, "in_use": in_use, "check": held.check}
+
+
+@router.post("/{run_id}/variants/decide", response=Workshop)
+def decide_on_variant(request: HttpRequest, run_id: Prefix, body: DecisionIn) -> Any:
+    """Keep a judge as the one in use, which ends no tuning; or drop a variant."""
+    run = _run(request, run_id)
+    by = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
+    if body.use:
+        judges = run.judges.exclude(provider=Judge.BASELINE)
+        variants.use(run, judges.filter(name=body.variant).first() or _judge(run, body.variant), by)
+    else:
+        variants.drop(run, _judge(run, body.variant), by)
+    return _workshop(run)
 
 
 @router.get("/{run_id}/variants/disagreements", response=Disagreements)

@@ -64,9 +64,15 @@ def judge_tables(
     figures: RunFindings | None,
     lines: Sequence[BoardLine],
     page_lines: Sequence[BoardLine],
+    workshop: str = "",
 ) -> JudgeTables:
-    """Return tables of the judges of a page; their columns are those that tell of some judge."""
-    every, rows = ([_figures(line, figures) for line in some] for some in (lines, page_lines))
+    """Return tables of the judges of a page; their columns are those that tell of some judge.
+
+    The names of judges that are asked lead to the address of the `workshop`, if there is one.
+    """
+    every, rows = (
+        [_figures(line, figures, workshop) for line in some] for some in (lines, page_lines)
+    )
     is_voted = figures is not None and figures.as_of.votes > 0
     if figures and is_voted:
         every, rows = with_people(every, figures), with_people(rows, figures)
@@ -107,7 +113,7 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[BoardLine], part: S
     return " ".join(words)
 
 
-def _figures(line: BoardLine, figures: RunFindings | None) -> RowFigures:
+def _figures(line: BoardLine, figures: RunFindings | None, workshop: str) -> RowFigures:
     if figures and line.findings:
         cells = judge_cells(line.findings, figures)
     else:
@@ -117,7 +123,9 @@ def _figures(line: BoardLine, figures: RunFindings | None) -> RowFigures:
         if line.share is not None:
             cells["overall"] = Cell(percent(line.share), why=PENDING)
     judge = line.row.judge
-    return RowFigures(judge.name, judge.tag, cells | {"elo": elo_cell(line.elo)}, judge.description)
+    cells |= {"elo": elo_cell(line.elo)}
+    href = f"{workshop}?judge={judge.pk}" if workshop and judge.is_asked else ""
+    return RowFigures(judge.name, judge.tag, cells, judge.description, href)
 
 
 # --- judges against judges ----------------------------------------------------------------------

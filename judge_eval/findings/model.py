@@ -21,6 +21,7 @@ from judge_eval.stats.estimate import (
     Share,
     best_first,
 )
+from judge_eval.stats.points import Point, read_point
 
 PEOPLE: Final = "people"
 # Of more generators than this there are no figures.
@@ -426,10 +427,10 @@ class RunFindings(RankedJudges, extra="allow"):
     parts: Parts | None = None
 
     @property
-    def points(self) -> list[tuple[str, str]]:
-        """The points of `more`, by the words that lead them."""
-        parts = (point.partition(": ") for point in self.more)
-        return [(lead, text) for lead, _, text in parts]
+    def points(self) -> list[Point]:
+        judges = [judge for judge in self.judges if not judge.is_baseline]
+        is_above_floor = all(judge.beats_floor is not False for judge in judges)
+        return [read_point(sentence, is_above_floor=is_above_floor) for sentence in self.more]
 
     @property
     def without_thin(self) -> list[str]:

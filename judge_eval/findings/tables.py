@@ -30,12 +30,13 @@ ABOUT_BEST: Final = (
 
 
 class RowFigures(NamedTuple):
-    """What stands in a row: its name, its tag, its cells by the keys of the columns, what it is."""
+    """What stands in a row: a name and where it leads, cells by the keys of the columns."""
 
     name: str
     tag: str
     cells: dict[str, Cell]
     description: str = ""
+    href: str = ""
 
 
 def judge_cells(judge: JudgeFindings, findings: RunFindings) -> dict[str, Cell]:
@@ -102,7 +103,8 @@ def _row(columns: Sequence[Column], row: RowFigures) -> Row:
     visible_tag = "" if tag == PEOPLE else tag
     held_out = "its figure is of the half held out" if tag == TUNED else ""
     small = "; ".join(filter(None, (row.description, held_out)))
-    return Row(name, [name_cell(name, tag=visible_tag, css="who", small=small), *figures], tag)
+    head = replace(name_cell(name, tag=visible_tag, css="who", small=small), href=row.href)
+    return Row(name, [head, *figures], tag)
 
 
 # --- groups of voters side by side ----------------------------------------------------------------

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from judge_eval.findings.cache import findings_of, is_sealing
 from judge_eval.findings.filters import HALF, HELD_OUT, TUNING, TUNING_HALF, Slice
+from judge_eval.findings.held_out_check import HeldOutCheck, check_held_out
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Judge, Run
 from judge_eval.stats.estimate import Share, best_first
@@ -30,6 +31,17 @@ class TuningFigures(NamedTuple):
     behind: bool
     computed: RunFindings | None = None
 
+    def in_use(self, named: str) -> Judge | None:
+        """Return the judge of that identifier; first the best of those that were not tuned."""
+        named_ones = [each.judge for each in self.figures if str(each.judge.pk) == named]
+        untuned = [
+            figure.judge
+            for figure in self.figures
+            if figure.overall.value is not None
+            and not (figure.judge.is_tuned or figure.judge.is_baseline)
+        ]
+        return next(iter([*named_ones, *untuned]), None)
+
     def difference(self, judge: Judge, other: Judge) -> tuple[float | None, ...]:
         """Return by how much a judge agrees more than another one, and its interval's ends."""
         ids = [each.id for each in self.computed.judges] if self.computed else []
@@ -43,12 +55,17 @@ class TuningFigures(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A variant on votes that it was not tuned on; `gap` is in points, tuning less held out."""
+    """A variant on votes that it was not tuned on; `gap` is in points, tuning less held out.
+
+    On the same votes `check` holds it against the judge in use, if that is another one.
+    """
 
     judge: Judge
     overall: Share
     gap: float | None
     looks: int
+    in_use: Judge | None
+    check: HeldOutCheck | None
 
 
 def tuning_figures(run: Run) -> TuningFigures:
@@ -71,14 +88,22 @@ def tuning_figures(run: Run) -> TuningFigures:
     return TuningFigures([figures[place] for place in order], behind, computed)
 
 
+def judge_in_use(run: Run) -> Judge | None:
+    return tuning_figures(run).in_use(tuning.tuning_history(run.queue).in_use)
+
+
 def look_at_held_out(run: Run, judge: Judge, by: Voter | None = None) -> HeldOut:
     """Return a variant's figure on the half held out: that is an entry, and counted."""
-    tuning.note_look(run.queue, judge.pk, by)
+    used, check = judge_in_use(run), None
+    if used is None or used == judge:
+        tuning.note_look(run.queue, judge.pk, by)
+    else:
+        check = check_held_out(run, judge, used, by)
     here, there = _share(run, judge, TUNING), _share(run, judge, HELD_OUT)
     gap = None
     if here.value is not None and there.value is not None:
         gap = 100 * (here.value - there.value)
-    return HeldOut(judge, there, gap, len(tuning.looks_at(run.queue)))
+    return HeldOut(judge, there, gap, len(tuning.looks_at(run.queue)), used, check)
 
 
 def _share(run: Run, judge: Judge, half: str) -> Share:

@@ -27,6 +27,7 @@ from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pai
 from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.runs.exclusion import left_out_of
 from judge_eval.selectors import BoardView
+from judge_eval.stats.points import Point
 from judge_eval.web import citation_of, invites_address, run_action, run_page
 from voting.choices import short_name
 from voting.selectors import queue_counts
@@ -71,10 +72,13 @@ def _context(
     lines = _lines(board, ranked, order, part)
     front = _in_front(lines, figures)
     page_lines = lines if "all" in request.GET else front
+    is_asked = runs_it and any(row.judge.is_asked for row in board.rows)
+    workshop = reverse("run-workshop", args=[run.pk]) if is_asked else ""
     disputed = [] if hides or not figures else figures.disputed[:MOST_DISPUTED]
     return {
         "disputed": visible_disputed(request, run, disputed),
-        **_tables(request, run, board, requested, figures, lines, page_lines),
+        **_tables(request, run, board, requested, figures, lines, page_lines, workshop),
+        "workshop": workshop,
         **findings_context(run, requested, "board"),
         **_headline(request, board, part, figures, _beside(request, run, requested)),
         "board": board,
@@ -97,7 +101,7 @@ def _context(
     }
 
 
-def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[tuple[str, str]]:
+def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[Point]:
     """Return points that findings do not say: how watched judges do, and on whom a lead depends.
 
     Whose votes carry a lead is for leads alone who have nothing left to vote on.
@@ -105,11 +109,11 @@ def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[tuple[st
     states: dict[str, list[str]] = {}
     for watch in [] if requested.part.kind else watches_of(run):
         states.setdefault("Changed" if watch.direction else "Watched", []).append(state_of(watch))
-    points = [(lead, " ".join(states[lead])) for lead in sorted(states)]
+    points = [Point(lead, " ".join(states[lead])) for lead in sorted(states)]
     carrier = requested.row.carrier if can(request, "run", run) else None
     if carrier and not has_pairs_left(voters_of(request, run.queue.project_id), run):
         words = f"Without the votes of {carrier} the first judge is no longer ahead."
-        points.append(("One voter", words))
+        points.append(Point("One voter", words))
     return points
 
 
@@ -118,14 +122,14 @@ def _headline(
     board: BoardView,
     part: Slice,
     figures: RunFindings | None,
-    beside: list[tuple[str, str]],
+    beside: list[Point],
 ) -> Context:
     """Return what is known in words, and what is read aloud when it changes."""
-    words, points = "", []
+    words, points = "", list[Point]()
     if figures and (board.votes or part.kind):
         is_at_work = figures.may_stop and may_be_stopped(request, board.run)
         words, points = figures.words_to(is_at_work=is_at_work), figures.points
-    points = [(_unbroken(lead), _unbroken(text)) for lead, text in [*beside, *points]]
+    points = [point._replace(text=_unbroken(point.text)) for point in [*beside, *points]]
     return {
         "words": _unbroken(words),
         "points": points,
@@ -144,12 +148,13 @@ def _tables(
     figures: RunFindings | None,
     lines: Sequence[BoardLine],
     page_lines: Sequence[BoardLine],
+    workshop: str,
 ) -> Context:
     """Return the tables and graphs, none of a part that was not computed."""
     part = requested.part
     context: Context = {}
     if figures or not part.kind:
-        table, further = judge_tables(run, part, figures, lines, page_lines)
+        table, further = judge_tables(run, part, figures, lines, page_lines, workshop)
         notes = [requested.refused] if requested.refused else table.notes
         context["table"] = replace(_sortable(request, table, NAME), notes=notes)
         context["further"] = _sortable(request, further) if further else None

@@ -12,6 +12,7 @@ from django import forms
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django_htmx.http import trigger_client_event
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import Cell, percent
@@ -28,13 +29,20 @@ from judge_eval.findings.columns import share_cell
 from judge_eval.findings.disputed import outputs_beginning, pairs_beginning
 from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.held_out_check import check_held_out
-from judge_eval.findings.workshop import TuningFigures, VariantFigure, tuning_figures
+from judge_eval.findings.workshop import (
+    TuningFigures,
+    VariantFigure,
+    judge_in_use,
+    tuning_figures,
+)
 from judge_eval.models import Judge, Run
+from judge_eval.pages.reveal import as_seen
 from judge_eval.pages.run_form import provider_names
 from judge_eval.pages.workshop_state import (
     Contender,
     WorkshopState,
     cost_of,
+    listed_number,
     next_thing,
     picture,
     stages,
@@ -119,8 +127,7 @@ class VariantForm(forms.Form):
         min_value=0,
         max_value=MOST_EXAMPLES,
         label="Examples to draw",
-        help_text="So many voted items of the tuning half are shown to it with what most people "
-        "say, beside the disagreements that you choose above.",
+        help_text="Of the tuning half, beside those that you choose above.",
     )
     joining: JoiningJudges | None = None
 
@@ -199,18 +206,22 @@ def _page(
     workshop = WorkshopState(run, contenders, figures, history, unseen)
     chosen = _chosen(request, workshop)
     disagreements = visible_disagreements(request, chosen) if chosen else []
-    sorted_ones = sum(each.tag is not None for each in disagreements)
-    workshop = replace(workshop, disagreements=len(disagreements), sorted=sorted_ones)
+    used = workshop.in_use
+    is_other = used is not None and used.judge != chosen
+    own = visible_disagreements(request, used.judge) if used and is_other else disagreements
+    sorted_ones = sum(each.tag is not None for each in own)
+    workshop = replace(workshop, disagreements=len(own), sorted=sorted_ones)
     thing = next_thing(workshop) if run.queue.is_tuning else None
     sides = [request.GET.get(side, "") for side in ("left", "right")]
     compared = [wordings[side].text for side in sides if side in wordings]
     floating = floating_models(run)
-    used = workshop.in_use
+    is_tagged = [each.tag is not None for each in disagreements]
     context: Context = {
         "run": run,
         "tab": "run",
         "has_outputs": has_outputs(run.queue),
         "is_split": is_split,
+        "is_counted": workshop.is_counted,
         "is_tuning": run.queue.is_tuning,
         "used": used,
         "thing": thing,
@@ -223,7 +234,9 @@ def _page(
         "looks": f"Held-out looked at {number_of(len(history.looks), 'time')}",
         "chosen": chosen,
         "disagreements": _cards(run, chosen.name if chosen else "", disagreements),
-        "listed_number": number_of(len(disagreements), run.queue.noun),
+        "listed_number": listed_number(len(disagreements), run.queue.noun),
+        # The card that is open: the first that nobody has sorted.
+        "turn": is_tagged.index(False) if False in is_tagged else 0,
         "tags": TAGS,
         "tag_counts": tag_counts(run),
         "wordings": wordings,
@@ -279,6 +292,10 @@ class DisagreementCard:
         return side_in_words(self.disagreement.verdict.winner)
 
     @property
+    def reason(self) -> str:
+        return as_seen(self.disagreement.verdict.feedback, left="A")
+
+    @property
     def people_choice(self) -> str:
         return side_in_words(self.disagreement.choice)
 
@@ -308,7 +325,7 @@ def _card(name: str, disagreement: Disagreement, pair: Any) -> DisagreementCard:
 
 def _first_try(run: Run, used: Contender | None) -> str:
     """Say what the first step of another wording costs, if it is asked of the model in use."""
-    if used is None or used.judge.provider == Judge.IMPORTED:
+    if used is None or not used.judge.is_asked:
         return ""
     return cost_of(variants.first_try(run, used.judge))
 
@@ -324,7 +341,7 @@ def _initial(request: HttpRequest, context: Context, workshop: WorkshopState) ->
     about: Context = {"instructions": text, "repeats": 1}
     if judge is not None:
         about["id"] = _next_label(judge.name, {c.judge.name for c in workshop.contenders})
-    if judge is not None and judge.provider != Judge.IMPORTED:
+    if judge is not None and judge.is_asked:
         about |= {"model": judge.model, "provider": judge.provider}
     return about
 
@@ -449,11 +466,10 @@ def ask_variant(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
 def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
     """Hold a variant against the judge in use on the half held out; it is counted."""
     judge = _judge(run, judge_id)
-    history, figures = tuning.tuning_history(run.queue), tuning_figures(run)
-    used = WorkshopState(run, _contenders(run, figures), figures, history, unseen=0).in_use
-    if used is None or used.judge == judge:
+    used = judge_in_use(run)
+    if used is None or used == judge:
         raise LifecycleRefused("Name the judge in use first: the variant is held against it.")
-    check_held_out(run, judge, used.judge, _by(request, run))
+    check_held_out(run, judge, used, _by(request, run))
     return redirect("run-workshop", run.pk)
 
 
@@ -481,7 +497,8 @@ def tag(request: HtmxRequest, run: Run, judge_id: UUID) -> HttpResponse:
         return redirect(where)
     context = {"run": run, "chosen": judge, "each": tagged, "tags": TAGS}
     context |= {"is_tagged": True, "tag_counts": tag_counts(run)}
-    return render(request, "judge_eval/_tag_form.html", context)
+    response = render(request, "judge_eval/_tag_form.html", context)
+    return trigger_client_event(response, "sorted")
 
 
 @run_action("run")

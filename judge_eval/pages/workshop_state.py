@@ -19,6 +19,7 @@ from voting.tuning import TuningHistory
 
 LOOK, REWORD, CHECK, DECIDE = range(1, 5)
 REPORTS_STAY: Final = "report links stay as they were"
+COUNTING: Final = "Votes and verdicts are being counted."
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,8 @@ class WorkshopState:
 
     @property
     def in_use(self) -> Contender | None:
-        """The judge that somebody named; first the best of those that were not tuned."""
-        named = [c for c in self.contenders if str(c.judge.pk) == self.history.in_use]
-        untuned = [c for c in self.contenders if not c.judge.is_tuned and c.value is not None]
-        return next(iter([*named, *untuned]), None)
+        judge = self.figures.in_use(self.history.in_use)
+        return next((c for c in self.contenders if c.judge == judge), None)
 
     @property
     def tried(self) -> list[Contender]:
@@ -98,6 +97,12 @@ class WorkshopState:
     @property
     def noun(self) -> str:
         return self.run.queue.noun
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is known which judge is in use: it is the best, so that takes figures."""
+        is_untuned = (not contender.judge.is_tuned for contender in self.contenders)
+        return self.figures.computed is not None or not any(is_untuned)
 
     def address_of(self, page: str, judge: Judge) -> str:
         return reverse(page, args=[self.run.pk, judge.pk])
@@ -211,7 +216,7 @@ def _go_on_with_candidate(workshop: WorkshopState) -> NextThing | None:
 
 def _without_figure(workshop: WorkshopState, candidate: Contender) -> NextThing:
     if workshop.figures.behind:
-        return NextThing("Votes and verdicts are being counted.", REWORD)
+        return NextThing(COUNTING, REWORD)
     sentence = f"{candidate.judge.name} has no figure yet: nobody has voted on what it answered."
     return NextThing(sentence, REWORD, _REWORD)
 
@@ -255,6 +260,8 @@ def _hold_against(workshop: WorkshopState, one: Contender, other: Contender) -> 
 def _without_judge(workshop: WorkshopState) -> NextThing | None:
     if workshop.in_use is not None:
         return None
+    if not workshop.is_counted:
+        return NextThing(COUNTING, LOOK)
     write = Action("Write a wording", "#add-title")
     return NextThing("No judge has answered here yet: write the first wording.", REWORD, write)
 
@@ -263,12 +270,12 @@ def _look(workshop: WorkshopState) -> NextThing | None:
     used = workshop.in_use
     if used is None or not workshop.disagreements or workshop.sorted:
         return None
-    pairs = listed_number(workshop)
+    pairs = listed_number(workshop.disagreements, workshop.noun)
     sentence = (
         f"{used.judge.name} agrees with people on {used.share} of the half you may look at. "
         f"They disagree on {pairs}: who is right?"
     )
-    return NextThing(sentence, LOOK, Action(f"Look at the {pairs}", "#disagreements"))
+    return NextThing(sentence, LOOK, Action("Look at them", "#disagreements"))
 
 
 def _reword(workshop: WorkshopState) -> NextThing:
@@ -278,15 +285,14 @@ def _reword(workshop: WorkshopState) -> NextThing:
     agrees = f"{name} agrees with people on {share} of the half you may look at. " if share else ""
     sorting = ""
     if workshop.disagreements:
-        pairs = listed_number(workshop)
+        pairs = listed_number(workshop.disagreements, workshop.noun)
         sorting = f"You sorted {workshop.sorted} of {pairs} on which they disagree. "
     return NextThing(f"{agrees}{sorting}Now change its words.", REWORD, _REWORD)
 
 
-def listed_number(workshop: WorkshopState) -> str:
-    number = workshop.disagreements
-    first = "first " if number == MOST_DISAGREEMENTS else ""
-    return f"{first}{number_of(number, workshop.noun)}"
+def listed_number(number: int, noun: str) -> str:
+    more = " or more" if number == MOST_DISAGREEMENTS else ""
+    return f"{number_of(number, noun)}{more}"
 
 
 def cost_of(step: NextStep) -> str:
@@ -298,7 +304,10 @@ def stages(workshop: WorkshopState, stage: int) -> list[tuple[str, str, bool]]:
     """Return the four steps: name, how far it is, and whether it is the present one."""
     used, looks = workshop.in_use, len(workshop.history.looks)
     of = f"{workshop.sorted} of {number_of(workshop.disagreements, 'disagreement')} sorted"
-    variants = f"{number_of(len(workshop.tried), 'variant')} tried"
+    if not workshop.disagreements:
+        of = "no disagreement"
+    tuned = sum(c.judge.is_tuned for c in workshop.contenders)
+    variants = f"{number_of(tuned, 'variant')} tried"
     decided = f"{used.judge.name} is in use" if used else "no judge in use"
     texts = (
         ("Look", of),

@@ -1,7 +1,6 @@
 """Where a variant and most people disagree on the tuning half, and what a person makes of it."""
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -42,13 +41,13 @@ class Disagreement:
 
 
 def disagreements(judge: Judge) -> list[Disagreement]:
-    """Return the first ones of the tuning half, in the order of its items, without outputs."""
+    """Return the most disputed ones of the tuning half, without outputs."""
     long = [f"item__{side}__{name}" for side in "ab" for name in ("output", "metadata")]
     return _disagreements(_verdicts(judge).defer(*long))
 
 
 def tagged(judge: Judge) -> list[Disagreement]:
-    """Return the first ones that were tagged, with their outputs."""
+    """Return the most disputed ones that were tagged, with their outputs."""
     return _disagreements(_verdicts(judge).filter(tag__isnull=False))
 
 
@@ -71,21 +70,25 @@ def _verdicts(judge: Judge) -> QuerySet[Verdict]:
 
 
 def _disagreements(verdicts: QuerySet[Verdict]) -> list[Disagreement]:
+    """Return those with the largest share of votes, and of these the most, against a verdict."""
     votes = votes_on(Q(item__in=verdicts.order_by().values("item")))
-    rows = verdicts.values_list("pk", "item", "winner")
-    chosen = ((pk, winner, majority(votes[item]), votes[item]) for pk, item, winner in rows)
-    unlike = ((pk, most, cast) for pk, winner, most, cast in chosen if most not in ("", winner))
-    first = {pk: (most, cast) for pk, most, cast in islice(unlike, MOST_DISAGREEMENTS)}
-    loaded = verdicts.in_bulk(list(first))
+    unlike = list[Any]()
+    for pk, item, winner in verdicts.values_list("pk", "item", "winner"):
+        most, cast = majority(votes[item]), [choice for choice, _ in votes[item]]
+        if most not in ("", winner):
+            against = len(cast) - cast.count(winner)
+            unlike.append((-against / len(cast), -against, len(unlike), pk, most, cast))
+    worst = sorted(unlike)[:MOST_DISAGREEMENTS]
+    loaded = verdicts.in_bulk([pk for *_, pk, _, _ in worst])
     return [
         Disagreement(
             verdict=loaded[pk],
             people=short_name(most),
             choice=most,
-            agreeing=sum(choice == most for choice, _ in cast),
+            agreeing=cast.count(most),
             voters=len(cast),
         )
-        for pk, (most, cast) in first.items()
+        for *_, pk, most, cast in worst
     ]
 
 

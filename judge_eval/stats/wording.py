@@ -19,6 +19,7 @@ from judge_eval.stats.claims import Claims
 from judge_eval.stats.estimate import LEADS, WELL_COVERED
 from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, Forecast
 from judge_eval.stats.evidence_order import MOST_MEDIANS
+from judge_eval.stats.points import CONTRADICTION, FLOOR, SELF_AGREEMENT
 
 MOST_SENTENCES: Final = 2
 MOST_POINTS: Final = 3
@@ -200,11 +201,11 @@ class Words:
             ("Asked", self._partly_asked()),
             ("Unanswered", self._unanswered()),
             ("Changed", self._changed()),
-            ("Floor", self._floor()),
+            (FLOOR, self._floor()),
             ("Not settled", self._not_settled()),
             ("Same", " ".join(self._equals(headline))),
-            ("Changes its mind", self._contradicting()),
-            ("Self-agreement", self._flipping()),
+            (CONTRADICTION, self._contradicting()),
+            (SELF_AGREEMENT, self._flipping()),
             ("People", people if self._tells and not self._by_chance() else ""),
         ]
         points = [(lead, text) for lead, text in every if text and text not in headline]

@@ -22,12 +22,14 @@ from django.test import Client  # noqa: E402
 from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from judge_eval.models import Run  # noqa: E402
-from judge_eval.runs import demo, state  # noqa: E402
+from judge_eval.baselines import names_for  # noqa: E402
+from judge_eval.models import Provider, Run  # noqa: E402
+from judge_eval.runs import demo, lifecycle, state  # noqa: E402
 from tests import makers  # noqa: E402
 from tests.helpers.boards import BOARDS  # noqa: E402
 from tests.helpers.every_page import EveryPage  # noqa: E402
 from tests.helpers.run_rows import make_draft, make_provider  # noqa: E402
+from tests.helpers.tuned import joining  # noqa: E402
 from voting import services  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
@@ -78,6 +80,43 @@ def new_board(*, name):
     run = BOARDS[name]()
     run.is_shared = True
     run.save()
+    return _addresses(run)
+
+
+def new_workshop(*, address, pairs=60):
+    """People prefer answers with steps; their judge goes by the place about every second time.
+
+    It is asked by the product's workers, at `address`.
+    """
+    dice = Random(7)
+    run = makers.make_run(pairs=pairs, judges=0, votes_wanted=2)
+    run.name = "Support answers"
+    run.save()
+    better = [dice.choice("AB") for _ in range(pairs)]
+    for pair, side in zip(makers.pairs_of(run), better, strict=True):
+        number = pair.position + 1
+        prompt = f"How do I return item number {number} that I bought last week?"
+        polite = f"Sure! It depends, there is much to say about number {number}. "
+        said = [
+            f"Step 1: open “My orders”. Next step: choose number {number}, press “Return”.",
+            polite + "We are happy to help. " * dice.choice((0, 2)),
+        ]
+        shown = [pair.a_id, pair.b_id] if side == "A" else [pair.b_id, pair.a_id]
+        for inference, output in zip(shown, said, strict=True):
+            Inference.objects.filter(pk=inference).update(prompt=prompt, output=output)
+        Item.objects.filter(pk=pair.pk).update(prompt_key=prompt)
+    voters = [makers.make_voter(run) for _ in range(2)]
+    slips = {"A": "B", "B": "A"}
+    cast = [
+        (voter, pair, slips[side] if dice.random() < 0.04 else side)
+        for voter in voters
+        for pair, side in zip(makers.pairs_of(run), better, strict=True)
+    ]
+    makers.make_many_votes(run, cast)
+    makers.seal_all(run.queue.project)
+    Provider.objects.update_or_create(name="workshop", defaults={"base_url": address})
+    judge = {"id": "hasty-judge", "model": "judge-worded"}
+    lifecycle.add_judges_to(run.pk, joining(judge, *names_for("text"), provider="workshop"))
     return _addresses(run)
 
 
@@ -262,6 +301,7 @@ ANSWERS = {
         new_study,
         board_names,
         new_board,
+        new_workshop,
         votes,
         flag,
         flags,

@@ -19,7 +19,9 @@ from tests.helpers.tuned import disagreeing, fresh, joining, opened
 from tests.makers import (
     key_client,
     make_key,
+    make_vote,
     make_voter,
+    seal_all,
     user_client,
 )
 from tests.provider import provider
@@ -90,6 +92,19 @@ def test_disagreements_are_tagged_on_the_page_and_counted_by_version_of_the_rubr
     counts = [tuple(row.values()) for row in tag_counts(run)]
     assert counts == [("strict", 1, 1, 0, 0, 1), ("strict", 2, 0, 0, 1, 0)]
     assert "strict v2 0 0 1 0" in text_of(client.get(page))
+
+
+def test_the_most_disputed_comes_first(at, scene):
+    run, judge = scene
+    *_, last = [each.verdict.item for each in disagreements(judge)]
+    choice = "pass" if last.position % 2 else "flag"
+    for _ in range(2):
+        make_vote(make_voter(run), last, choice)
+    seal_all(run.queue.project)
+    some = disagreements(judge)
+    assert (some[0].verdict.item, some[0].agreeing, some[0].voters) == (last, 3, 3)
+    text = text_of(user_client().get(f"/runs/{run.pk}/workshop/"))
+    assert text.index("3 of 3 people chose") < text.index("1 of 1 person chose")
 
 
 def test_a_slip_of_a_vote_is_put_before_the_curators_once(at, scene):

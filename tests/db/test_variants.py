@@ -1,18 +1,20 @@
 """Judges tuned on one half of a run's votes, and told by the other."""
 
 import re
+from functools import partial
 from itertools import compress
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from humanjudge.cli import lines
 from humanjudge.http import Problem
 from judge_eval.api.votes import results_of
 from judge_eval.baselines import names_asked, names_for
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.cache import request_findings
-from judge_eval.findings.held_out_check import check_held_out
+from judge_eval.findings.held_out_check import HeldOutCheck, check_held_out
 from judge_eval.findings.workshop import look_at_held_out
 from judge_eval.models import REPEATED, Call, Verdict
 from judge_eval.prompts.judge import JudgeQuestion, messages, opening_of, schema
@@ -169,6 +171,56 @@ def test_a_variant_is_checked_against_the_judge_in_use_on_the_same_unseen_items(
     assert check_held_out(run, third, used).needed == 40
     assert tuning.looks_at(run.queue) == [str(judge.pk) for judge in (variant, used, third)]
     assert ledger.replay(run.queue.project, write=False) == []
+
+
+def test_rest_checks_and_decides_as_the_page_does(at):
+    run, used, variant = held_against_each_other(at)
+    client, path = key_client(make_key("manage", "read")[1]), f"/api/runs/{run.pk}/variants"
+    assert client.get(path).json()["in_use"] == used.name
+    ask = partial(client.post, content_type="application/json")
+    told = ask(f"{path}/look", {"variant": "reversed"}).json()
+    assert (told["in_use"], told["held_out_looks"]) == (used.name, 1)
+    found = HeldOutCheck.model_validate_json(tuning.tuning_history(run.queue).undecided)
+    check = told["check"]
+    assert {n: check[n] for n in check if n != "verb"} == found.model_dump(
+        mode="json", exclude={"judge", "against"}
+    )
+    assert check["verb"] == found.verb == "drop"
+    [figure, against, looks] = lines.held_out_lines(told)
+    assert figure.startswith("reversed\t0.0\t")
+    assert against.split("\t")[0] == used.name
+    assert against.split("\t")[4] == "40"
+    assert looks == "held-out-looks|1"
+    assert ask(f"{path}/decide", {"variant": "reversed", "use": False}).status_code == 200
+    assert tuning.tuning_history(run.queue).dropped == {str(variant.pk)}
+    workshop = ask(f"{path}/decide", {"variant": "reversed", "use": True}).json()
+    assert next(lines.variant_lines(workshop)).endswith("|in-use|reversed")
+    # Against itself there is nothing to say but its figure.
+    assert ask(f"{path}/look", {"variant": "reversed"}).json()["check"] is None
+    assert ask(f"{path}/decide", {"variant": "nobody", "use": True}).status_code == 409
+
+
+def test_before_the_first_figure_the_page_waits_for_it(at):
+    """Somebody who just opened the tuning is not told to write a wording, or shown some judge."""
+    make_provider(at)
+    run = make_voted_run(outputs=disagreeing([f"Answer {n}" for n in range(24)]))
+    lifecycle.add_judges_to(run.pk, joining("judge-hash", "judge-careful"))
+    run = go_on(run)
+    client, page = user_client(), f"/runs/{run.pk}/workshop/"
+    client.post(f"{page}open")
+    answer = client.get(page)
+    assert answer.context["thing"].sentence == "Votes and verdicts are being counted."
+    assert 'hx-select="#workshop"' in answer.content.decode()
+    assert "who is right?" not in text_of(answer)
+    counted(run)
+    text = text_of(client.get(page))
+    assert "Make judge-hash better" in text
+    # The sentence is of the judge in use, also beside the disagreements of another one.
+    [own] = re.findall(r"They disagree on (\d+) items", text)
+    other = run.judges.get(name="judge-careful")
+    text = text_of(client.get(f"{page}?judge={other.pk}"))
+    assert "judge-careful disagrees with people on 12 items: who is right?" in text
+    assert re.findall(r"They disagree on (\d+) items", text) == [own] != ["12"]
 
 
 def test_the_page_checks_and_keeps_or_drops(at):

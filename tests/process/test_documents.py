@@ -94,10 +94,14 @@ def read_improve_a_judge(terminal):
         printed = terminal.run(command)
         assert promised is None or matches(printed, promised), f"{command}\n{printed}"
         if "--held-out" in command:
-            label, *figures = printed.splitlines()[-2].split("\t")
+            (label, *figures), (used, *check) = (
+                printed_line.split("\t") for printed_line in printed.splitlines()[-3:-1]
+            )
             assert (label, figures[3]) == ("plain", "30")
+            assert (used, check[3], check[6]) == ("strict", "30", "20")
+            assert check[7] in {"keep", "drop", "wait"}
             assert printed.splitlines()[-1] == "held-out-looks|1"
-    assert printed.splitlines()[0] == "tuning|ended|held-out-looks|1"
+    assert printed.splitlines()[0] == "tuning|ended|held-out-looks|1|in-use|plain"
     assert "100.0" in printed  # it answers the same when it is asked again
 
 
