@@ -417,9 +417,7 @@ class RunConfig(Part):
 
     @property
     def floor(self) -> list[str]:
-        """Name the baselines that it starts with; where these are all, just those that it names."""
-        named = [judge.id for judge in self.judges if judge.is_baseline]
-        return named if len(named) == len(self.judges) else self.whole_floor(named)
+        return self.whole_floor(judge.id for judge in self.judges if judge.is_baseline)
 
     def whole_floor(self, names: Iterable[str]) -> list[str]:
         """Add to baselines all that look at nothing; without these a coin would beat the floor."""
