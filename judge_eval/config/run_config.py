@@ -40,11 +40,9 @@ from humanjudge.lib.validation import (
 )
 from judge_eval.baselines import (
     BASELINES,
-    BLIND,
     MOST_FREQUENT,
     constants_for,
     is_baseline,
-    is_constant,
     names_for,
     names_for_single,
 )
@@ -417,18 +415,7 @@ class RunConfig(Part):
 
     @property
     def floor(self) -> list[str]:
-        return self.whole_floor(judge.id for judge in self.judges if judge.is_baseline)
-
-    def whole_floor(self, names: Iterable[str]) -> list[str]:
-        """Add to baselines all that look at nothing; without these a coin would beat the floor."""
-        if not (named := list(names)):
-            return []
-        if self.items:
-            offered = names_for_single(self.items.kind, self.items.offered)
-        else:
-            offered = names_for(self.kind, self.ballot)
-        blind = (name for name in offered if name in BLIND or is_constant(name))
-        return list(dict.fromkeys([*named, *blind]))
+        return [judge.id for judge in self.judges if judge.is_baseline]
 
     @property
     def ways(self) -> list[str]:
