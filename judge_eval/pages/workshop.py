@@ -230,7 +230,11 @@ def _page(
         "rows": [_row(workshop, each, wordings, floating) for each in contenders],
         "behind": figures.behind,
         "is_live": figures.behind or any(each.waiting for each in contenders),
-        "floor": [_floor(figure) for figure in figures.figures if figure.judge.is_baseline],
+        "floor": [
+            {"judge": figure.judge, "figure": _tuning_cell(figure, "no votes yet")}
+            for figure in figures.figures
+            if figure.judge.is_baseline
+        ],
         "looks": f"Held-out looked at {number_of(len(history.looks), 'time')}",
         "chosen": chosen,
         "disagreements": _cards(run, chosen.name if chosen else "", disagreements),
@@ -395,7 +399,10 @@ def _row(
     floating: Mapping[UUID, str],
 ) -> Context:
     judge, itself, step = contender.judge, contender.figure.itself, contender.step
-    used = workshop.in_use
+    used, ask = workshop.in_use, ""
+    if step:
+        items = number_of(step.items, "item")
+        ask = f"Ask about {_STEPS[step.step]} ({items}, {cost_of(step)})"
     return {
         "judge": judge,
         "examples": wordings[str(judge.pk)].examples,
@@ -403,20 +410,12 @@ def _row(
         "itself": percent(itself.value) if itself.value is not None else "",
         "itself_why": (itself.n and itself.why) or "",
         "flips": [n + 1 for n in contender.figure.flips[: variants.FIRST_ITEMS]],
-        "step": _in_words(step) if step else "",
+        "step": ask,
         "note": floating.get(judge.pk, ""),
         "asked": contender.wanted > contender.waiting,
         "in_use": used is not None and used.judge == judge,
         "dropped": str(judge.pk) in workshop.history.dropped,
     }
-
-
-def _in_words(step: variants.NextStep) -> str:
-    return f"Ask about {_STEPS[step.step]} ({number_of(step.items, 'item')}, {cost_of(step)})"
-
-
-def _floor(figure: VariantFigure) -> Context:
-    return {"judge": figure.judge, "figure": _tuning_cell(figure, "no votes yet")}
 
 
 def _tuning_cell(figure: VariantFigure, nothing: str) -> Cell:
