@@ -207,6 +207,7 @@ def _page(
     chosen = _chosen(request, workshop)
     disagreements = visible_disagreements(request, chosen) if chosen else []
     used = workshop.in_use
+    is_asked = used is not None and used.judge.is_asked and run.queue.is_tuning
     is_other = used is not None and used.judge != chosen
     own = visible_disagreements(request, used.judge) if used and is_other else disagreements
     sorted_ones = sum(each.tag is not None for each in own)
@@ -247,7 +248,8 @@ def _page(
         "sides": [("left", "From", sides[0]), ("right", "to", sides[1])],
         "diff": _diff(*compared) if "right" in request.GET and len(compared) == 2 else [],
         "suggest": SuggestForm(run),
-        "first_try": _first_try(run, used) if run.queue.is_tuning else "",
+        # What the first step of another wording costs, if it is asked of the model in use.
+        "first_try": cost_of(variants.first_try(run, used.judge)) if used and is_asked else "",
         **_suggested(run, wordings),
     }
     context["form"] = form or VariantForm(run, initial=_initial(request, context, workshop))
@@ -325,13 +327,6 @@ def _card(name: str, disagreement: Disagreement, pair: Any) -> DisagreementCard:
         for side, output, text in outputs_beginning(pair)
     ]
     return DisagreementCard(disagreement, pair.prompt, outputs)
-
-
-def _first_try(run: Run, used: Contender | None) -> str:
-    """Say what the first step of another wording costs, if it is asked of the model in use."""
-    if used is None or not used.judge.is_asked:
-        return ""
-    return cost_of(variants.first_try(run, used.judge))
 
 
 def _initial(request: HttpRequest, context: Context, workshop: WorkshopState) -> Context:
