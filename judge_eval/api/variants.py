@@ -81,7 +81,7 @@ class TagCounts(Schema):
     both_fine: int
 
 
-class Check(Schema):
+class CheckedVariant(Schema):
     """A variant less the judge in use on the same held-out items: shares, a difference, evidence.
 
     It takes evidence of `needed`, 20 for each variant looked at so far. `votes_missing` are from
@@ -112,7 +112,7 @@ class HeldOutFigure(Schema):
     gap: float | None
     held_out_looks: int
     in_use: str | None
-    check: Check | None
+    check: CheckedVariant | None
 
 
 class OneDisagreement(Schema):

@@ -21,7 +21,7 @@ from judge_eval.stats.estimate import (
     Share,
     best_first,
 )
-from judge_eval.stats.points import Point, read_point
+from judge_eval.stats.points import BoardPoint, read_point
 
 PEOPLE: Final = "people"
 # Of more generators than this there are no figures.
@@ -427,7 +427,7 @@ class RunFindings(RankedJudges, extra="allow"):
     parts: Parts | None = None
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[BoardPoint]:
         judges = [judge for judge in self.judges if not judge.is_baseline]
         is_above_floor = all(judge.beats_floor is not False for judge in judges)
         return [read_point(sentence, is_above_floor=is_above_floor) for sentence in self.more]

@@ -27,7 +27,7 @@ from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pai
 from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.runs.exclusion import left_out_of
 from judge_eval.selectors import BoardView
-from judge_eval.stats.points import Point
+from judge_eval.stats.points import BoardPoint
 from judge_eval.web import citation_of, invites_address, run_action, run_page
 from voting.choices import short_name
 from voting.selectors import queue_counts
@@ -78,7 +78,8 @@ def _context(
     return {
         "disputed": visible_disputed(request, run, disputed),
         **_tables(request, run, board, requested, figures, lines, page_lines, workshop),
-        "workshop": workshop,
+        # Once its tuning has ended no wording can be tried.
+        "workshop": workshop if run.queue.is_tuning or run.queue.held_out_from is None else "",
         **findings_context(run, requested, "board"),
         **_headline(request, board, part, figures, _beside(request, run, requested)),
         "board": board,
@@ -101,7 +102,7 @@ def _context(
     }
 
 
-def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[Point]:
+def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[BoardPoint]:
     """Return points that findings do not say: how watched judges do, and on whom a lead depends.
 
     Whose votes carry a lead is for leads alone who have nothing left to vote on.
@@ -109,11 +110,11 @@ def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[Point]:
     states: dict[str, list[str]] = {}
     for watch in [] if requested.part.kind else watches_of(run):
         states.setdefault("Changed" if watch.direction else "Watched", []).append(state_of(watch))
-    points = [Point(lead, " ".join(states[lead])) for lead in sorted(states)]
+    points = [BoardPoint(lead, " ".join(states[lead])) for lead in sorted(states)]
     carrier = requested.row.carrier if can(request, "run", run) else None
     if carrier and not has_pairs_left(voters_of(request, run.queue.project_id), run):
         words = f"Without the votes of {carrier} the first judge is no longer ahead."
-        points.append(Point("One voter", words))
+        points.append(BoardPoint("One voter", words))
     return points
 
 
@@ -122,10 +123,10 @@ def _headline(
     board: BoardView,
     part: Slice,
     figures: RunFindings | None,
-    beside: list[Point],
+    beside: list[BoardPoint],
 ) -> Context:
     """Return what is known in words, and what is read aloud when it changes."""
-    words, points = "", list[Point]()
+    words, points = "", list[BoardPoint]()
     if figures and (board.votes or part.kind):
         is_at_work = figures.may_stop and may_be_stopped(request, board.run)
         words, points = figures.words_to(is_at_work=is_at_work), figures.points

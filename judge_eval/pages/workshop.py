@@ -207,6 +207,7 @@ def _page(
     chosen = _chosen(request, workshop)
     disagreements = visible_disagreements(request, chosen) if chosen else []
     used = workshop.in_use
+    is_asked = used is not None and used.judge.is_asked and run.queue.is_tuning
     is_other = used is not None and used.judge != chosen
     own = visible_disagreements(request, used.judge) if used and is_other else disagreements
     sorted_ones = sum(each.tag is not None for each in own)
@@ -230,7 +231,11 @@ def _page(
         "rows": [_row(workshop, each, wordings, floating) for each in contenders],
         "behind": figures.behind,
         "is_live": figures.behind or any(each.waiting for each in contenders),
-        "floor": [_floor(figure) for figure in figures.figures if figure.judge.is_baseline],
+        "floor": [
+            {"judge": figure.judge, "figure": _tuning_cell(figure, "no votes yet")}
+            for figure in figures.figures
+            if figure.judge.is_baseline
+        ],
         "looks": f"Held-out looked at {number_of(len(history.looks), 'time')}",
         "chosen": chosen,
         "disagreements": _cards(run, chosen.name if chosen else "", disagreements),
@@ -243,7 +248,8 @@ def _page(
         "sides": [("left", "From", sides[0]), ("right", "to", sides[1])],
         "diff": _diff(*compared) if "right" in request.GET and len(compared) == 2 else [],
         "suggest": SuggestForm(run),
-        "first_try": _first_try(run, used) if run.queue.is_tuning else "",
+        # What the first step of another wording costs, if it is asked of the model in use.
+        "first_try": cost_of(variants.first_try(run, used.judge)) if used and is_asked else "",
         **_suggested(run, wordings),
     }
     context["form"] = form or VariantForm(run, initial=_initial(request, context, workshop))
@@ -323,13 +329,6 @@ def _card(name: str, disagreement: Disagreement, pair: Any) -> DisagreementCard:
     return DisagreementCard(disagreement, pair.prompt, outputs)
 
 
-def _first_try(run: Run, used: Contender | None) -> str:
-    """Say what the first step of another wording costs, if it is asked of the model in use."""
-    if used is None or not used.judge.is_asked:
-        return ""
-    return cost_of(variants.first_try(run, used.judge))
-
-
 def _initial(request: HttpRequest, context: Context, workshop: WorkshopState) -> Context:
     """Return what stands in the form of a new variant: the wording in use, or a suggested one."""
     suggestion = context["suggestion"]
@@ -395,7 +394,10 @@ def _row(
     floating: Mapping[UUID, str],
 ) -> Context:
     judge, itself, step = contender.judge, contender.figure.itself, contender.step
-    used = workshop.in_use
+    used, ask = workshop.in_use, ""
+    if step:
+        items = number_of(step.items, "item")
+        ask = f"Ask about {_STEPS[step.step]} ({items}, {cost_of(step)})"
     return {
         "judge": judge,
         "examples": wordings[str(judge.pk)].examples,
@@ -403,20 +405,12 @@ def _row(
         "itself": percent(itself.value) if itself.value is not None else "",
         "itself_why": (itself.n and itself.why) or "",
         "flips": [n + 1 for n in contender.figure.flips[: variants.FIRST_ITEMS]],
-        "step": _in_words(step) if step else "",
+        "step": ask,
         "note": floating.get(judge.pk, ""),
         "asked": contender.wanted > contender.waiting,
         "in_use": used is not None and used.judge == judge,
         "dropped": str(judge.pk) in workshop.history.dropped,
     }
-
-
-def _in_words(step: variants.NextStep) -> str:
-    return f"Ask about {_STEPS[step.step]} ({number_of(step.items, 'item')}, {cost_of(step)})"
-
-
-def _floor(figure: VariantFigure) -> Context:
-    return {"judge": figure.judge, "figure": _tuning_cell(figure, "no votes yet")}
 
 
 def _tuning_cell(figure: VariantFigure, nothing: str) -> Cell:

@@ -7,7 +7,7 @@ CONTRADICTION: Final = "Changes its mind"
 SELF_AGREEMENT: Final = "Self-agreement"
 
 
-class Point(NamedTuple):
+class BoardPoint(NamedTuple):
     """What may need somebody's hand, behind the words that lead it."""
 
     lead: str
@@ -15,7 +15,7 @@ class Point(NamedTuple):
     asks_for_wording: bool = False
 
 
-def read_point(sentence: str, *, is_above_floor: bool) -> Point:
+def read_point(sentence: str, *, is_above_floor: bool) -> BoardPoint:
     """Return a point as findings store it; that on the floor asks where a judge is not above it.
 
     Examples
@@ -23,8 +23,8 @@ def read_point(sentence: str, *, is_above_floor: bool) -> Point:
     >>> read_point("Floor: It beats the baselines.", is_above_floor=True).asks_for_wording
     False
     >>> read_point("Self-agreement: Asked again: 80 %.", is_above_floor=True)
-    Point(lead='Self-agreement', text='Asked again: 80 %.', asks_for_wording=True)
+    BoardPoint(lead='Self-agreement', text='Asked again: 80 %.', asks_for_wording=True)
     """
     lead, _, text = sentence.partition(": ")
     is_weak = lead == FLOOR and not is_above_floor
-    return Point(lead, text, is_weak or lead in (CONTRADICTION, SELF_AGREEMENT))
+    return BoardPoint(lead, text, is_weak or lead in (CONTRADICTION, SELF_AGREEMENT))

@@ -10,6 +10,7 @@ from judge_eval.models import Findings, Judge
 from judge_eval.stats.points import CONTRADICTION, FLOOR, SELF_AGREEMENT
 from tests.helpers.boards import clear_winner
 from tests.makers import member_client, user_client
+from voting.models import Queue
 
 pytestmark = pytest.mark.django_db
 
@@ -50,6 +51,13 @@ def test_points_rows_and_the_head_of_run_lead_to_the_workshop(run):
         assert "Open for tuning" in client.get(f"{page}{query}").content.decode()
     # On itself there is no way to it.
     assert links_of(client, "run-workshop", run) == []
+
+
+def test_once_the_tuning_has_ended_no_point_asks_for_another_wording(run):
+    Queue.objects.filter(pk=run.queue_id).update(held_out_from=1)
+    words = [words for _, words in links_of(user_client(), "run", run)]
+    assert "Try another wording" not in words
+    assert "good-judge" in words
 
 
 def test_a_point_on_the_floor_leads_there_where_a_judge_is_not_above_it(run):
