@@ -68,8 +68,8 @@ def sent_back(voter: Voter, queue: Queue) -> QuerySet[Entry]:
         NO_VOTE, ~Exists(later), kind=Entry.Kind.DECISION, item__isnull=False, **about
     )
     vote = own.filter(retracted=False).values("uid")
-    asked = decisions.filter(payload__action="send_back").annotate(vote=Subquery(vote[:1]))
-    return asked.select_related("item").order_by("pk")
+    sent_back = decisions.filter(payload__action="send_back").annotate(vote=Subquery(vote[:1]))
+    return sent_back.select_related("item").order_by("pk")
 
 
 def last_taken_back(voter: Voter, item: Item) -> Entry | None:

@@ -41,20 +41,25 @@ def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
     if not figures.generators or not figures.as_of.votes or not judges:
         return None
     judge = next((judge for judge in judges if judge.id == by), judges[0])
-    rows = [(of, each) for of in figures.generators for each in of.judges if each.judge == judge.id]
+    rows = [
+        (generator, rates)
+        for generator in figures.generators
+        for rates in generator.judges
+        if rates.judge == judge.id
+    ]
     rows.sort(key=lambda row: -(row[1].rates.corrected.value or row[0].people.value or 0))
     is_paired = figures.pass_rates is None
     dumbbells = [
         IntervalRow(
-            of.name,
+            generator.name,
             corrected.value,
             corrected.interval,
-            other=Level("people alone", of.people.value),
+            other=Level("people alone", generator.people.value),
         )
-        for of, each in rows
-        if _is_left(each)
-        and (corrected := each.rates.corrected).value is not None
-        and of.people.value is not None
+        for generator, judge_rates in rows
+        if _is_left(judge_rates)
+        and (corrected := judge_rates.rates.corrected).value is not None
+        and generator.people.value is not None
     ]
     return {
         "verb": "win, a tie being half a win" if is_paired else "pass",
@@ -71,8 +76,8 @@ def _is_left(rates: JudgeRates) -> bool:
 
 
 def _table(judge: str, rows: Sequence[Rates], *, is_paired: bool) -> Table:
-    rate, is_left = "% won" if is_paired else "% passed", any(_is_left(each) for _, each in rows)
-    by_rates = any(each.rates.by_rates for _, each in rows)
+    rate, is_left = "% won" if is_paired else "% passed", any(_is_left(rates) for _, rates in rows)
+    by_rates = any(rates.rates.by_rates for _, rates in rows)
     heads = [
         Head("Model", css=""),
         Head("People alone", rate),
@@ -157,7 +162,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _saving(judge: str, rows: Sequence[Rates]) -> str:
-    if not any(_is_left(each) for _, each in rows):
+    if not any(_is_left(rates) for _, rates in rows):
         return f"People have voted wherever {judge} has a verdict: nothing is left to correct."
     savings = [each.rates.saving for _, each in rows if each.rates.saving is not None]
     if not savings:

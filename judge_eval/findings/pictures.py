@@ -149,13 +149,13 @@ def lead_in_words(figures: RunFindings) -> str:
     """Say from how many votes on the first judge has been in front, if it is."""
     if figures.course is None or len(figures.course.judges) < 2:
         return ""
-    first, *others = figures.course.judges
+    leader, *judges_behind = figures.course.judges
     courses, since = figures.course.judges, 0
     for place, votes in enumerate(figures.course.votes):
-        rest = [courses[pk][place] or 0.0 for pk in others]
-        is_ahead = (courses[first][place] or 0.0) > max(rest)
+        rest = [courses[pk][place] or 0.0 for pk in judges_behind]
+        is_ahead = (courses[leader][place] or 0.0) > max(rest)
         since = (since or votes) if is_ahead else 0
-    name = next(judge.name for judge in figures.judges if judge.id == first)
+    name = next(judge.name for judge in figures.judges if judge.id == leader)
     return f"{name} is in front from {since:,} votes on." if since else ""
 
 

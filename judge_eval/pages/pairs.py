@@ -108,15 +108,15 @@ def _makers_cell(line: PairLine) -> Cell:
 
 def _said_cell(line: PairLine) -> Cell:
     """Draw how many said what, with the same in words behind it."""
-    if not (said := line.said):
+    if not (counts := line.said):
         return Cell(DASH, css="muted")
-    ends = [0, *accumulate(said.values())]
+    ends = [0, *accumulate(counts.values())]
     shares = [
         (FILLS[choice], f"{100 * start / ends[-1]:.1f}", f"{100 * votes / ends[-1]:.1f}")
-        for (choice, votes), start in zip(said.items(), ends, strict=False)
+        for (choice, votes), start in zip(counts.items(), ends, strict=False)
     ]
     parts = format_html_join("", '<rect class="{}" x="{}%" width="{}%" height="100%"/>', shares)
-    words = ", ".join(f"{votes} {short_name(choice)}" for choice, votes in said.items())
+    words = ", ".join(f"{votes} {short_name(choice)}" for choice, votes in counts.items())
     bar = format_html('<svg class="bar" aria-hidden="true">{}</svg>', parts)
     return Cell(bar, small=words, css="")
 

@@ -303,14 +303,14 @@ def cost_of(step: NextStep) -> str:
 def stages(workshop: WorkshopState, stage: int) -> list[tuple[str, str, bool]]:
     """Return the four steps: name, how far it is, and whether it is the present one."""
     used, looks = workshop.in_use, len(workshop.history.looks)
-    of = f"{workshop.sorted} of {number_of(workshop.disagreements, 'disagreement')} sorted"
+    sorting = f"{workshop.sorted} of {number_of(workshop.disagreements, 'disagreement')} sorted"
     if not workshop.disagreements:
-        of = "no disagreement"
+        sorting = "no disagreement"
     tuned = sum(c.judge.is_tuned for c in workshop.contenders)
     variants = f"{number_of(tuned, 'variant')} tried"
     decided = f"{used.judge.name} is in use" if used else "no judge in use"
     texts = (
-        ("Look", of),
+        ("Look", sorting),
         ("Reword", variants),
         ("Check once", f"{number_of(looks, 'look')} so far"),
         ("Keep or drop", decided),
