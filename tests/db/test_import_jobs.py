@@ -422,7 +422,7 @@ def test_at_whatever_step_a_worker_dies_a_bundle_comes_back_as_one_of_which_none
         assert (facts_of(back), numbers_of(back)) == (facts, numbers)
         assert_whole(back.queue.project)
         reports.append(Import.objects.get().report)
-    assert reports[0]["new"] == {"pairs": 4, "judges": 3, "verdicts": 12, "voters": 2, "votes": 8}
+    assert reports[0]["new"] == {"pairs": 4, "judges": 3, "verdicts": 12, "voters": 2, "votes": 9}
     assert all(report == reports[0] for report in reports)
 
 
