@@ -344,11 +344,14 @@ def do_in_a_process() -> None:
 def _note_death(lease: UUID, code: int, last_line: str) -> None:
     """Give up what a process died of, or what several processes could not even start for."""
     if Import.objects.filter(lease=lease).exists():
-        job, status, reason = unfinished().filter(lease=lease).first(), 413, _DEADLY.get(-code)
+        job, reason = unfinished().filter(lease=lease).first(), _DEADLY.get(-code)
+        may_try_again = job is not None and job.attempts <= MOST_ATTEMPTS
     else:
-        job, status, reason = claim(), 503, None
-        if job and job.attempts >= MOST_ATTEMPTS:
-            reason = f"The process that reads files cannot start: {last_line}"
+        job, reason = claim(), None
+        may_try_again = job is not None and job.attempts < MOST_ATTEMPTS
+    status = 413 if reason else 503
+    if not may_try_again:
+        reason = reason or f"The process that reads files cannot start: {last_line}"
     if job and reason:
         note(job, status=status, detail=reason)
         run(job)

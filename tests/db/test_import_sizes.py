@@ -97,6 +97,20 @@ def test_an_import_whose_process_cannot_start_fails_and_says_why(tmp_path, monke
 
 
 @pytest.mark.django_db(transaction=True)
+def test_an_import_whose_process_ends_after_its_claim_fails_too(monkeypatch):
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+    job = asked(make_project(), Source("v.csv", io.BytesIO(b"pair,voter,vote\np,ann,A\n")))
+    del job.form["files"]
+    job.save()
+    for _ in range(import_jobs.MOST_ATTEMPTS + 1):
+        import_jobs.do_in_a_process()
+    job.refresh_from_db()
+    assert (job.state, job.status) == ("failed", 503)
+    assert "KeyError: 'files'" in job.detail
+
+
+@pytest.mark.django_db(transaction=True)
 def test_what_reading_dies_of_is_not_tried_again(monkeypatch):
     project = make_project()
     bombs = {
