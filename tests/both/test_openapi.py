@@ -102,7 +102,7 @@ RUNS = {
     "findings": "found",
     "gate": "found",
     "composite": "composed",
-    **dict.fromkeys("variants disagreements ask look tag suggestion".split(), "tuned"),
+    **dict.fromkeys("variants disagreements ask look decide tag suggestion".split(), "tuned"),
 }
 
 
