@@ -15,7 +15,7 @@ from judge_eval.config.estimates import Usd, calls_per_verdict, plan
 from judge_eval.config.run_config import parse
 from judge_eval.models import TRIALS, Call, Run
 from judge_eval.runs.providers import NANO
-from judge_eval.runs.state import unasked_verdicts
+from judge_eval.runs.state import judges_of_new_items, unasked_verdicts
 from judge_eval.selectors import used_pictures, verdicts_of
 
 RECENT = timedelta(seconds=60)
@@ -74,7 +74,7 @@ class RunProgress(Work, Cost):
 
 
 def progress_of(run: Run) -> RunProgress:
-    """Count a run's work; seven queries at most, whatever its size."""
+    """Count a run's work; eight queries at most, whatever its size."""
     now = timezone.now()
     is_recent = Q(done_at__gt=now - RECENT)
     rows: list[Any] = list(
@@ -155,7 +155,7 @@ def _to_come(run: Run) -> Counter[str]:
     left = unasked_verdicts(run).values_list("judge__name").annotate(n=Count("pk"))
     pairs = plan(config).pairs * prompts // max(len(config.prompts), 1)
     return Counter(
-        verdicts=pairs * len(config.judges),
+        verdicts=pairs * judges_of_new_items(run, run.config).count(),
         calls=pairs * calls
         + sum(calls_each.get(name, 1) * number for name, number in left.order_by()),
         drawn=int(config.kind == "svg"),

@@ -15,6 +15,7 @@ from humanjudge.celery import enqueue
 from humanjudge.lib.domain_events import Announcement, announce
 from humanjudge.lib.extensions import HookFailed, calling
 from humanjudge.lib.leases import free, renew
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from judge_eval.config.modes import MODES, RunMode, modes_without_votes
 from judge_eval.config.run_config import JUDGE_EVAL, old_name
@@ -140,13 +141,21 @@ def pair_outputs(run: Run) -> bool:
         return False
     of_prompts = generating.filter(prompt__in=list(prompts))
     items = add_items(run.queue, _new_items(run, of_prompts))
-    # The judges of the config, not those that a changed model became meanwhile.
-    judges = list(run.judges.order_by("position")[: len(run.config["judges"])])
+    judges = judges_of_new_items(run, run.config)
     Verdict.objects.bulk_create(
         [Verdict(judge=judge, item=item) for item in items for judge in judges], batch_size=1000
     )
     of_prompts.update(is_paired=True)
     return len(prompts) == PROMPTS_AT_ONCE
+
+
+def judges_of_new_items(run: Run, config: JsonObject) -> QuerySet[Judge]:
+    """Return the judges of a config and all baselines, in whatever orders these answer.
+
+    Not those that a changed model became meanwhile.
+    """
+    is_named = Q(name__in=[judge["id"] for judge in config["judges"]])
+    return run.judges.filter(is_named | Q(provider=Judge.BASELINE)).order_by("position")
 
 
 def _new_items(run: Run, calls: QuerySet[Call]) -> list[Sequence[Inference]]:

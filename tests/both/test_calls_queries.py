@@ -132,7 +132,7 @@ def test_asking_for_fifty_verdicts_is_as_many_queries_as_for_one(at, kind):
 
 
 @pytest.mark.parametrize("pairs", [1, 30])
-def test_progress_is_seven_queries_whatever_the_size(at, pairs):
+def test_progress_is_eight_queries_whatever_the_size(at, pairs):
     run = judging_run(at, pairs)
     attempt(slots=7)
-    assert queries_of(lambda: progress_of(run)) == 7
+    assert queries_of(lambda: progress_of(run)) == 8

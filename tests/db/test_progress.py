@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from judge_eval.models import Call, Run
+from judge_eval.models import Call, Run, Verdict
 from judge_eval.runs import lifecycle, state
 from judge_eval.runs.progress import Part, progress_of
 from tests.helpers.run_budget import NAMES, money, priced
@@ -65,6 +65,18 @@ def test_totals_are_those_of_the_plan_from_the_start(at, orders, calls):
         run = advanced(run)
     assert set(totals) == {(4, calls, 6)}
     assert progress_of(run).calls.total == calls
+
+
+def test_baselines_answer_in_the_orders_of_each_judge_and_stand_in_the_totals(at):
+    judges = ["judge-long", {"id": "judge-hash", "orders": "AB"}, "longer-wins"]
+    run = make_started(at, judges=judges, prompts=["a", "b"])
+    asked = run.judges.count()
+    assert run.judges.filter(model="longer-wins", recipe__options__orders="AB").count() == 1
+    assert progress_of(run).verdicts.total == 2 * asked
+    run = go_on(run)
+    assert progress_of(run).verdicts == Part(done=2 * asked)
+    unanswered = run.judges.exclude(verdicts__state=Verdict.State.DONE)
+    assert not unanswered.exists()
 
 
 def test_outputs_that_failed_bring_no_pairs(at):
