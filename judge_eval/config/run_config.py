@@ -40,9 +40,11 @@ from humanjudge.lib.validation import (
 )
 from judge_eval.baselines import (
     BASELINES,
+    BLIND,
     MOST_FREQUENT,
     constants_for,
     is_baseline,
+    is_constant,
     names_for,
     names_for_single,
 )
@@ -415,7 +417,20 @@ class RunConfig(Part):
 
     @property
     def floor(self) -> list[str]:
-        return [judge.id for judge in self.judges if judge.is_baseline]
+        """Name the baselines that it starts with; where these are all, just those that it names."""
+        named = [judge.id for judge in self.judges if judge.is_baseline]
+        return named if len(named) == len(self.judges) else self.whole_floor(named)
+
+    def whole_floor(self, names: Iterable[str]) -> list[str]:
+        """Add to baselines all that look at nothing; without these a coin would beat the floor."""
+        if not (named := list(names)):
+            return []
+        if self.items:
+            offered = names_for_single(self.items.kind, self.items.offered)
+        else:
+            offered = names_for(self.kind, self.ballot)
+        blind = (name for name in offered if name in BLIND or is_constant(name))
+        return list(dict.fromkeys([*named, *blind]))
 
     @property
     def ways(self) -> list[str]:

@@ -24,8 +24,8 @@ def test_judges_join_by_a_form_on_the_progress_page():
     run.refresh_from_db()
     assert run.state == Run.State.JUDGING
     names = list(run.judges.order_by("position").values_list("name", flat=True))
-    assert names == ["judge-0", "judge-long", "always-pass", "always-flag"]
-    assert Verdict.objects.filter(judge__run=run, state="waiting").count() == 3 * 2
+    assert names == ["judge-0", "judge-long", "always-pass", "always-flag", "random"]
+    assert Verdict.objects.filter(judge__run=run, state="waiting").count() == 4 * 2
 
 
 def test_settings_follow_the_name_of_a_judge_as_in_a_new_run():
@@ -77,7 +77,9 @@ def test_judges_are_asked_about_the_items_whose_outputs_are_here():
     run.queue.items.filter(pk=first.pk).update(lacks_output=True)
     assert post(run, judges="judge-long\nrandom").status_code == 302
     asked = Verdict.objects.filter(judge__run=run, item=first, state="waiting")
-    assert [verdict.judge.name for verdict in asked] == ["random"]
+    names = {verdict.judge.name for verdict in asked}
+    assert "random" in names
+    assert "judge-long" not in names
     assert Verdict.objects.filter(judge__name="judge-long").count() == 2
 
 

@@ -55,7 +55,10 @@ def test_every_action_in_every_state_works_or_says_why_not(at, state, action):
 def test_a_draft_asks_nobody_and_has_its_judges(at):
     run = make_draft(at, budget_usd=3)
     assert (run.state, run.started_at, run.budget_usd) == ("draft", None, 3)
-    assert [judge.name for judge in judges_of(run)] == ["judge-long", "judge-hash", "longer-wins"]
+    # A floor has all baselines that look at nothing too: a coin would beat the others.
+    blind = ["always-first", "always-second", "always-both-bad", "random", "random-output"]
+    named = ["judge-long", "judge-hash", "longer-wins"]
+    assert [judge.name for judge in judges_of(run)] == [*named, *blind]
     assert events_of(run) == ["created"]
     assert go_on(run).state == "draft"
     assert at.requests == []

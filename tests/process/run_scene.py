@@ -50,15 +50,16 @@ def reaches_voting(run, seconds):
 def assert_judged_once(run, *, entries_a_pair=1):
     """Every call is done, there is one verdict of each judge on each pair, and one on the board."""
     run = Run.objects.get(pk=run.pk)
-    judges, prompts = run.config["judges"], run.config["prompts"]
+    judges, prompts = Judge.objects.filter(run=run), run.config["prompts"]
+    models = judges.exclude(provider=Judge.BASELINE)
     pairs = Item.objects.filter(queue=run.queue_id)
     assert len(pairs) == len(prompts)
     assert all(pair.opened_at and not pair.unusable for pair in pairs)
-    assert Judge.objects.filter(run=run).count() == len(judges)
+    assert len(models) == len(run.config["judges"]) - 1
     verdicts = Verdict.objects.filter(judge__run=run)
     assert Counter(verdicts.values_list("state", flat=True)) == {"done": len(pairs) * len(judges)}
     calls = Call.objects.filter(run=run)
-    asked = 2 * len(prompts) + 2 * len(pairs) * (len(judges) - 1)
+    asked = 2 * len(prompts) + 2 * len(pairs) * len(models)
     assert Counter(calls.values_list("state", flat=True)) == {"done": asked}
     assert not calls.filter(lease__isnull=False).exists()
     assert not calls.exclude(reserved_nano=0).exists()
