@@ -1,5 +1,9 @@
 """The calls of a run that failed: by model and reason, one by one, and what a model replied."""
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
 from django.db.models import Exists, OuterRef, Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -50,12 +54,33 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
         "groups": groups,
         "can_retry": lifecycle.can_retry(run),
         "page": page,
-        "verdicts": verdicts[:MOST_VERDICTS],
+        "refused": _refused_verdicts(verdicts[:MOST_VERDICTS], closed),
         "has_more_verdicts": len(verdicts) > MOST_VERDICTS,
         "closed": closed,
         "tab": "run",
     }
     return render(request, "judge_eval/calls.html", context)
+
+
+@dataclass
+class RefusedVerdicts:
+    """The items on which the verdicts of a judge failed for one reason."""
+
+    judge: str
+    reason: str
+    items: list[Item] = field(default_factory=list)
+
+
+def _refused_verdicts(
+    verdicts: Sequence[Verdict], closed: Collection[UUID]
+) -> Collection[RefusedVerdicts]:
+    groups: dict[tuple[str, str], RefusedVerdicts] = {}
+    for verdict in verdicts:
+        judge = verdict.judge.name
+        reason = "" if verdict.item_id in closed else verdict.error
+        group = groups.setdefault((judge, reason), RefusedVerdicts(judge, reason))
+        group.items.append(verdict.item)
+    return groups.values()
 
 
 @run_page("see calls")

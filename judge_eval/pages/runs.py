@@ -190,9 +190,7 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
         return lead_to(request, "run-draft", run)
     context = _context(run)
     if not request.htmx:
-        context |= {"joining": _joining(request, run), **_watching(request, run)}
-        context |= _leaving_out(request, run)
-        return render(request, "judge_eval/run_progress.html", context)
+        return render(request, "judge_eval/run_progress.html", context | _forms(request, run))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     # What can be pressed stays as it is, with its focus, until it changes.
@@ -200,9 +198,12 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
     return render(request, "judge_eval/_progress.html", context)
 
 
-def _joining(request: HttpRequest, run: Run) -> JoiningForm | None:
-    may_join = run.state in lifecycle.JOINABLE and can(request.user, "run", run.queue.project_id)
-    return JoiningForm(run) if may_join else None
+def _forms(request: HttpRequest, run: Run) -> Context:
+    """Return what can be changed about the judges of a run, as far as the reader may."""
+    forms = _leaving_out(request, run)
+    if run.state not in lifecycle.JOINABLE or not can(request.user, "run", run.queue.project_id):
+        return forms
+    return {"joining": JoiningForm(run), **_watching(run), **forms}
 
 
 class AnchorsForm(forms.Form):
@@ -214,9 +215,7 @@ class AnchorsForm(forms.Form):
     )
 
 
-def _watching(request: HttpRequest, run: Run) -> Context:
-    if run.state not in lifecycle.JOINABLE or not can(request.user, "run", run.queue.project_id):
-        return {}
+def _watching(run: Run) -> Context:
     if why := drift.why_unwatched(run):
         return {"unwatched": why}
     return {
@@ -236,7 +235,7 @@ def change_anchors(request: HttpRequest, run: Run) -> HttpResponse:
     a_day = form.cleaned_data.get("anchors", 0)
     yardsticks = drift.yardsticks(run, a_day) if not drift.why_unwatched(run) else []
     if not is_valid or (yardsticks and "asked" not in request.POST):
-        context = _context(run) | {"joining": _joining(request, run), **_watching(request, run)}
+        context = _context(run) | _forms(request, run)
         context |= {"watching": form, "yardsticks": yardsticks, "a_day": a_day}
         return render(
             request, "judge_eval/run_progress.html", context, status=200 if is_valid else 422
@@ -364,7 +363,7 @@ def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
         "Time left, about": duration(left) if at_work and left else "",
         "Drawings wait": why_drawings_wait,
         "Under way": out,
-        "Spent": spent,
+        "Spent": spent if run.config else "",
         "Set aside for calls under way": reserved,
         "Tokens in": progress.tokens_in,
         "Tokens out": progress.tokens_out,
@@ -443,7 +442,7 @@ def add_judges(request: HttpRequest, run: Run) -> HttpResponse:
             return redirect("run-progress", run.pk)
         except ConfigInvalid as invalid:
             form.refuse(invalid)
-    context = _context(run) | {"joining": form, "watching": _watching(request, run)}
+    context = _context(run) | _forms(request, run) | {"joining": form}
     return render(request, "judge_eval/run_progress.html", context, status=422)
 
 

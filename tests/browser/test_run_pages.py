@@ -243,7 +243,7 @@ def set_anchors_by_keyboard(page):
     anchors = page.get_by_label("Items to ask each judge about again, a day")
     # Not before a vote is sealed.
     eventually(lambda: (page.reload(), anchors.count())[1])
-    page.locator("#act-leave-out").focus()
+    page.locator("#watch > summary").press("Enter")
     page.keyboard.press("Tab")
     expect(anchors).to_be_focused()
     page.keyboard.type("7")

@@ -58,6 +58,10 @@ def test_what_is_wrong_is_said_beside_the_judges_and_what_was_typed_stays(judges
     run = make_single_run([["pass"]])
     response = post(run, judges=judges)
     assert response.status_code == 422
+    assert '<details class="folded" id="join" open>' in response.content.decode()
+    # The other forms stand on it as before.
+    assert response.context["leaving_out"].fields
+    assert "none can be watched" in response.context["unwatched"]
     assert why in text_of(response)
     assert judges in response.content.decode()
     assert run.judges.count() == 1

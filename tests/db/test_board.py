@@ -250,7 +250,7 @@ def test_whoever_runs_it_is_led_to_add_judges_where_there_are_only_baselines(boa
     run = board("only_baselines")
     page = user_client().get(reverse("run", args=[run.pk]))
     button = words_in(page, 'id="add-judges" href="', '"')
-    assert 'id="join-title"' in user_client().get(button).content.decode()
+    assert '<details class="folded" id="join" open>' in user_client().get(button).content.decode()
 
 
 def test_how_a_judge_stands_to_the_baselines_is_in_its_row(board):

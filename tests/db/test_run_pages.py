@@ -403,6 +403,15 @@ def test_verdicts_that_failed_with_all_their_calls_done_are_listed_too():
     assert "it answered as a and as b" in text
 
 
+def test_verdicts_that_failed_for_the_same_reason_are_one_line():
+    run = make_asked_run(says=[[None], [None], ["A"]], names=["judge-x"])
+    make_calls(run)
+    Verdict.objects.filter(winner="").update(error="it answered as a and as b")
+    text = text_of(user_client().get(calls(run)))
+    assert text.count("it answered as a and as b") == 1
+    assert "On pair 2 , 1" in text
+
+
 def test_a_raw_reply_as_a_page_and_as_a_part_of_one():
     run = make_asked_run(pairs=1, names=["judge-x"])
     long, empty = make_calls(run, state="failed")
