@@ -23,7 +23,13 @@ from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run
-from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query, seen_of
+from judge_eval.pages.findings import (
+    disputed_order,
+    findings_context,
+    live_page,
+    pairs_query,
+    seen_of,
+)
 from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.runs.exclusion import left_out_of
 from judge_eval.selectors import BoardView
@@ -97,7 +103,7 @@ def _context(
         "has_all": len(page_lines) > len(front),
         "is_voting": hides,
         # The list of pairs is of no part that is made of votes.
-        "pairs_query": pairs_query(DISPUTED, WHOLE if part.is_of_votes else part),
+        "pairs_query": pairs_query(disputed_order(run), WHOLE if part.is_of_votes else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
     }
 

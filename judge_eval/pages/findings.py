@@ -31,6 +31,7 @@ from judge_eval.findings.pictures import (
 )
 from judge_eval.models import Run
 from judge_eval.web import run_page
+from voting.kinds import kind_of
 
 # The charts of each tab, and what they are called as files.
 CHARTS: Final = {
@@ -104,6 +105,14 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "is_left": request.is_left,
         "chart_files": {c: name for c, name in CHARTS[tab].items() if c in drawn},
     }
+
+
+def disputed_order(run: Run) -> str:
+    """Name the order of items by disagreement; nothing where answers are a run's own words.
+
+    These are not counted with an item.
+    """
+    return DISPUTED if kind_of(run.queue).choices else ""
 
 
 def pairs_query(order: str, part: Slice) -> str:

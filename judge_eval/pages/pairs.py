@@ -28,7 +28,7 @@ from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.filters import Slice
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.pages.findings import DISPUTED, pairs_query
+from judge_eval.pages.findings import DISPUTED, disputed_order, pairs_query
 from judge_eval.pages.runs import DONE
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.providers import NANO
@@ -156,7 +156,7 @@ def _listing(run: Run, lines: Sequence[PairLine]) -> Listing[PairLine]:
         Column("By", _makers_cell),
         votes,
         *([Column("People said", _said_cell)] if has_said else []),
-        Column("Disputed", _differing_cell, css="num"),
+        *([Column("Disputed", _differing_cell, css="num")] if disputed_order(run) else []),
         Column("State", _state, css="state"),
     ]
     return Listing(f"{run.queue.noun.capitalize()}s of {run.name}", columns)
@@ -165,10 +165,11 @@ def _listing(run: Run, lines: Sequence[PairLine]) -> Listing[PairLine]:
 @run_page("see")
 def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
     hides, (order, part) = is_voting(request, run), _order_and_part(request, run)
-    noun = run.queue.noun
+    noun, by_dispute = run.queue.noun, disputed_order(run)
     # What is looked for first, as soon as there are votes.
-    if "sort" not in request.GET and not hides and run.queue.items.filter(votes__gt=0).exists():
-        order = DISPUTED
+    is_asked = hides or "sort" in request.GET
+    if by_dispute and not is_asked and run.queue.items.filter(votes__gt=0).exists():
+        order = by_dispute
     if hides and order:
         raise Problem(403, f"You still have {noun}s to vote on: vote first, then sort them.")
     page, pairs = _page_of_pairs(request, run, order, part)
@@ -186,7 +187,7 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
         "chosen_part": str(part),
         "parts": parts_of(run),
         "is_voting": hides,
-        "orders": ORDERS,
+        "orders": {name: ORDERS[name] for name in ("", by_dispute)},
         "empty": f"There are no such {noun}s." if part.kind else f"This run has no {noun}s.",
         "tab": "pairs",
     }

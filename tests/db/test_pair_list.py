@@ -67,6 +67,16 @@ def test_pairs_are_sorted_by_how_much_judges_and_people_disagree(run):
     assert "2 of 2" in text_of(response)
 
 
+def test_where_answers_are_words_of_the_run_no_order_by_disagreement_is_offered():
+    run = make_single_run([["rude"], ["kind"]], kind="category", ballot=("rude", "kind"))
+    make_vote(make_voter(run), pairs_of(run)[1], "rude")
+    seal_all(run.queue.project)
+    page = list_of(run)
+    assert numbers_in(page) == [0, 1]
+    assert "Disputed" not in text_of(page)
+    assert "the most disputed first" not in text_of(user_client().get(f"/runs/{run.pk}/"))
+
+
 def test_the_list_agrees_with_the_findings():
     run = make_studied_run()
     found = compute(run).data["disputed"]
