@@ -293,8 +293,9 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
             judge.is_tuned = run.queue.is_tuning and not judge.is_baseline
         judges = add_judges(run, judges)
         # Those that join, and all others in the orders in which these judges are asked.
-        own = (spec.id for spec in new if spec.is_baseline)
-        floor = config.whole_floor([*floor_of(run), *own])
+        floor = [*floor_of(run), *(spec.id for spec in new if spec.is_baseline)]
+        if run.judges.exclude(provider=Judge.BASELINE).exists():
+            floor = config.whole_floor(floor)
         ways = [*ways_of_judges(run), *config.ways] or [config.verdict_orders]
         judges += add_judges(run, missing_baselines(run, floor, ways))
         record_objects(run)

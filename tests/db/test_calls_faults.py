@@ -169,11 +169,8 @@ def test_one_judge_that_is_down_does_not_hold_up_the_others(at):
     run = go_on(run)
     assert run.state == "voting"
     states = Verdict.objects.values_list("judge__name", "state").distinct()
-    assert set(states) == {
-        ("judge-hash", "failed"),
-        ("judge-long", "done"),
-        ("longer-wins", "done"),
-    }
+    assert {("judge-long", "done"), ("longer-wins", "done")} <= set(states)
+    assert [name for name, state in states if state != "done"] == ["judge-hash"]
     assert all(pair.opened_at for pair in pairs_of(run))
 
 

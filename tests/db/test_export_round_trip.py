@@ -116,7 +116,7 @@ def test_what_models_were_asked_comes_back_with_what_it_cost_and_how_long_it_too
             make_vote(voter, pair, choice)
     seal_all(run.queue.project)
     computed, lines = findings_of(run), list(export_run(run))
-    paid, unpriced, failed, baseline = computed["judges"]
+    paid, unpriced, failed, baseline, *_ = computed["judges"]
     assert paid["cost_per_correct_usd"] > 0
     assert (unpriced["cost_usd"], unpriced["seconds_per_verdict"] > 0) == (None, True)
     assert failed["coverage"]["value"] == 0

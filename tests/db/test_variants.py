@@ -308,7 +308,8 @@ def test_a_variant_is_held_against_baselines_that_were_asked_in_its_orders(at):
     make_provider(at)
     run = make_voted_pairs(60)
     # Its judge in use is asked in both orders, and so is the floor that joins with it.
-    lifecycle.add_judges_to(run.pk, joining("judge-long", *names_for("text")))
+    names = names_for("text", run.queue.ballot)
+    lifecycle.add_judges_to(run.pk, joining("judge-long", *names))
     run = go_on(run)
     variants.open_for_tuning(run)
     once = {"second": "judge-second", "coin": "judge-hash"}
@@ -320,7 +321,6 @@ def test_a_variant_is_held_against_baselines_that_were_asked_in_its_orders(at):
     variants.end(run)
     run = fresh(run)
     figures = compute(run).data
-    names = names_for("text")
     stored = [f"{name} (as stored)" for name in names_asked(names, "AB")]
     assert held_against(figures, "judge-long") == names
     assert [set(held_against(figures, name)) >= {*stored} for name in once] == [True, True]
