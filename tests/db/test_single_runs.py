@@ -188,7 +188,7 @@ def test_free_words_are_counted_by_what_was_said(at):
     [person] = labels.humans.values()
     assert sorted(person["faults"].values()) == [[], ["long"], ["long", "rude"], ["rude"]]
     said = [judge["faults"] for judge in labels.judges.values() if "faults" in judge]
-    assert dict.fromkeys(said[0], []) in said
+    assert {fault: [] for fault in said[0]} in said
 
 
 def test_score_files_have_the_grades_of_people_and_judges(at):
