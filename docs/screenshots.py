@@ -23,6 +23,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.browser.product import CHROMIUM_ARGUMENTS, Product
 from tests.chromium import MISSING, find_chromium
 from tests.helpers.waiting import eventually
+from tests.provider import provider
 
 FOLDER = Path(__file__).with_name("img")
 DESK = {"viewport": {"width": 1280, "height": 800}}
@@ -72,6 +73,7 @@ def main() -> None:
                 take_report(browser, product)
                 take_voting(browser, product, drawings)
                 take_phone(browser, product, drawings)
+                take_workshop(browser, product)
             browser.close()
 
 
@@ -134,6 +136,27 @@ def take_voting(browser: Browser, product: Product, drawings: dict) -> None:
     vote(page, drawings, 4)
     page.locator("#pairs > .pair:first-child:not([data-waiting], [data-state])").wait_for()
     take(page, "voting")
+
+
+def take_workshop(browser: Browser, product: Product) -> None:
+    """A second wording of a judge, once it was checked against the first."""
+    user = product.ask("log_in", name="grace", staff=True)
+    page = open_window(browser, product, {user["name"]: user["value"]})
+    with provider() as running:
+        run = product.ask("new_workshop", address=running.base_url)
+        page.goto(f"{run['board']}workshop/")
+        page.get_by_role("button", name="Open for tuning").click()
+        page.locator("#workshop-now", has_text="They disagree on").wait_for(timeout=120_000)
+        wording = page.get_by_label("Instructions")
+        wording.fill(f"{wording.input_value()}\nLook for steps that one can follow.")
+        page.get_by_role("button", name="Try it on 20 pairs").click()
+        for words in ("Ask it about", "Ask hasty-judge v2", "Check hasty-judge v2"):
+            page.locator("#workshop-now").get_by_role("button", name=words).click()
+        page.get_by_role("button", name="Keep hasty-judge v2").wait_for()
+        is_counted = "!document.body.textContent.includes('are being counted')"
+        eventually(lambda: page.reload() and page.evaluate(is_counted), 60)
+        page.set_viewport_size(DESK["viewport"] | {"height": 672})  # it ends below the four steps
+        take(page, "workshop")
 
 
 def vote(page: Page, drawings: dict, number: int, before=lambda key: None) -> None:

@@ -86,11 +86,13 @@ def new_board(*, name):
 def new_workshop(*, address, pairs=60):
     """People prefer answers with steps; their judge goes by the place about every second time.
 
-    It is asked by the product's workers, at `address`.
+    It is asked by the product's workers, at `address`. Its halves are the same every time.
     """
     dice = Random(7)
-    run = makers.make_run(pairs=pairs, judges=0, votes_wanted=2)
-    run.name = "Support answers"
+    with patch("os.urandom", Random(2).randbytes):
+        project = makers.make_project("Support")
+        run = makers.make_run(project, pairs=pairs, judges=0, votes_wanted=2)
+    run.name, run.question = "Support answers", "Which answer helps more?"
     run.save()
     better = [dice.choice("AB") for _ in range(pairs)]
     for pair, side in zip(makers.pairs_of(run), better, strict=True):

@@ -1,5 +1,6 @@
 """The board of a run: what stands on it and who may see it."""
 
+import re
 from copy import deepcopy
 
 import pytest
@@ -121,6 +122,26 @@ def test_a_refresh_is_the_live_part_only_and_nothing_when_nothing_is_new():
     make_vote(make_voter(run), pairs_of(run)[4], "A")
     seal_all(run.queue.project)
     assert client.get(f"{board_of(run)}?seen={seen}", headers=HTMX).status_code == 200
+
+
+def test_the_head_follows_as_people_vote_and_once_it_is_stopped():
+    """Its counts and what is next; on the page itself nothing is swapped."""
+    run = make_voted_run()
+    client = user_client()
+    page = client.get(board_of(run))
+    assert b"hx-swap-oob" not in page.content
+    assert "4 of 5 pairs have enough votes" in text_of(page)
+    seen = page.context["seen"]
+    make_vote(make_voter(run), pairs_of(run)[4], "A")
+    seal_all(run.queue.project)
+    for state, words in (("voting", "5 of 5 pairs"), ("stopped", "Resume it")):
+        type(run).objects.filter(pk=run.pk).update(state=state)
+        live = client.get(f"{board_of(run)}?seen={seen}", headers=HTMX)
+        swapped = re.findall(r'id="([^"]+)" hx-swap-oob', live.content.decode())
+        assert swapped[:2] == ["run-counts", "run-about"]
+        assert words in text_of(live)
+        seen = live.context["seen"]
+    assert client.get(f"{board_of(run)}?seen={seen}", headers=HTMX).status_code == 204
 
 
 def test_a_shared_board_is_for_everybody():

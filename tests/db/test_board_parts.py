@@ -166,4 +166,4 @@ def test_the_form_comes_when_parts_become_known():
     compute(run)
     again = client.get(refresh_of(fresh), headers=HTMX)
     assert again.status_code == 200
-    assert b"hx-swap-oob" not in again.content
+    assert b'id="parts"' not in again.content

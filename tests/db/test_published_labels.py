@@ -1,5 +1,7 @@
 """The demo's finished studies: published labels through the board, without any texts."""
 
+import re
+from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 import pytest
@@ -18,6 +20,7 @@ from judge_eval.runs import lifecycle
 from judge_eval.runs.demo import make_published
 from judge_eval.stats import classification, consensus
 from judge_eval.stats.elo import BASELINE
+from reports.report.links import make_share
 from reports.report.make import report_of
 from reports.report.page import report_context
 from tests.helpers.imports import assert_whole
@@ -226,3 +229,22 @@ def test_its_draws_and_the_order_of_its_prompts_are_the_same_everywhere(few_labe
     assert (run.pk, run.queue_id) == (number, number)
     for item in run.queue.items.all():
         assert item.turn == fresh_turn(number, item.prompt_key)
+
+
+def heads_of(page):
+    """What stands in the headings of a page: of its sections, folds and columns."""
+    heads = re.findall(
+        r"<(h[1-3]|summary|th scope=.col.)[^>]*>(.*?)</(?:h|summary|th)", page, re.DOTALL
+    )
+    return {" ".join(re.sub("<[^>]*>", " ", words).split()) for _, words in heads}
+
+
+def test_the_report_in_the_documents_was_made_by_this_product(few_labels):
+    """Else `python -m docs.screenshots` makes it anew."""
+    run = make_published(make_project(), XSTEST)
+    compute(run)
+    _, token = make_share(run.queue.project, run, None)
+    page = Client().get(f"/r/{token}/report.html").content.decode()
+    document = Path(__file__).parents[2] / "docs" / "xstest.html"
+    assert len(heads_of(page)) > 6
+    assert heads_of(page) - heads_of(document.read_text("utf-8")) == set()

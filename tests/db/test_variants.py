@@ -223,6 +223,24 @@ def test_before_the_first_figure_the_page_waits_for_it(at):
     assert re.findall(r"They disagree on (\d+) items", text) == [own] != ["12"]
 
 
+def test_until_a_judge_has_answered_the_form_of_a_wording_is_renewed_too(at):
+    make_provider(at)
+    run = make_voted_run()
+    lifecycle.add_judges_to(run.pk, joining("judge-hash"))
+    variants.open_for_tuning(run)
+    counted(run)
+    client, page = user_client(), f"/runs/{run.pk}/workshop/"
+    answer = client.get(page)
+    assert answer.context["is_counted"]
+    assert "id" not in answer.context["form"].initial
+    assert 'hx-select="#workshop"' in answer.content.decode()
+    go_on(run)
+    counted(run)
+    answer = client.get(page)
+    assert answer.context["form"].initial["id"] == "judge-hash v2"
+    assert 'hx-select="#workshop-now"' in answer.content.decode()
+
+
 def test_the_page_checks_and_keeps_or_drops(at):
     run, used, variant = held_against_each_other(at)
     client, page = user_client(), f"/runs/{run.pk}/workshop/"

@@ -40,6 +40,14 @@ def test_it_is_short_and_the_index_lists_every_document():
     assert [name for name in names if f"]({name})" not in index] == []
 
 
+def test_its_pictures_are_there_and_weigh_little():
+    named = [ROOT / name for name in re.findall(r'(?:src|srcset)="([^"]+)"', README)]
+    assert set((ROOT / "docs" / "img").iterdir()) == {*named}
+    assert [path.name for path in named if path.stat().st_size > 64_000] == ["voting.gif"]
+    order = ("voting.gif", "board.png", "workshop.png", "phone.png")
+    assert [name for name in order if name in README] == sorted(order, key=README.index)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 def test_links_between_documents_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8"))
