@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from humanjudge.lib.strict_json import JsonObject
 from voting.disputes import is_disputed
 from voting.kinds import options_of
 from voting.ledger import ledger
@@ -113,6 +114,15 @@ def decisions_on_judges(queue: Queue) -> QuerySet[Entry]:
     """All decisions on judges of a queue, in the same order."""
     about = {"queue": queue, "project": queue.project_id, "payload__has_key": "judge"}
     return _DECISIONS.filter(item=None, voter=None, **about)
+
+
+def latest_on_judges(queue: Queue) -> dict[str, tuple[JsonObject, Entry]]:
+    """Return the latest decision on each judge of a queue with what it says, sealed or not."""
+    latest: dict[str, tuple[JsonObject, Entry]] = {}
+    for decision in reversed(list(decisions_on_judges(queue))):
+        payload = decision.payload or {}
+        latest[payload["judge"]] = (payload, decision)
+    return latest
 
 
 def exclude_judge(judge: UUID, queue: Queue, curator: Voter, why: str = "") -> Entry:

@@ -205,7 +205,7 @@ for change in CHANGES:
 def leave_out(run: str, judge: str | None, why: str | None, take_back: bool) -> Printed:
     """Leave a judge out of all figures of a run, or print those that are left out.
 
-    JUDGE is its name or identifier. Of each that is left out: judge, by whom, why.
+    JUDGE is its name or identifier. Of each that is left out: judge, by whom, why, held calls.
     """
     client, path = connect(), run_path(run, "left-out")
     if judge is None:
@@ -217,7 +217,9 @@ def leave_out(run: str, judge: str | None, why: str | None, take_back: bool) -> 
     else:
         raise Failed(Code.USAGE, "--why: say why the judge is left out")
     left_out = reply["judges"]
-    return reply, [lines.line("left-out", it["name"], it["by"], it["why"]) for it in left_out]
+    return reply, [
+        lines.line("left-out", it["name"], it["by"], it["why"], it["held"]) for it in left_out
+    ]
 
 
 @command("judge-eval-vote")

@@ -110,6 +110,8 @@ class LeftOutOut(Schema):
     by: str = Field(alias="who")
     at: datetime
     why: str
+    # Calls that are not made until it is taken back.
+    held: int
 
 
 class LeftOutJudges(Schema):

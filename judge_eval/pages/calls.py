@@ -13,7 +13,7 @@ from humanjudge.listing import page_of
 from judge_eval import selectors
 from judge_eval.access import closed_to, refusal
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.providers.errors import PERMANENT_BEGINNINGS
+from judge_eval.providers.errors import LEFT_OUT, PERMANENT_BEGINNINGS
 from judge_eval.runs import lifecycle
 from judge_eval.web import run_page
 from voting.models import Item
@@ -51,6 +51,7 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
     context = {
         "run": run,
         "untold": untold,
+        "left_out": LEFT_OUT,
         "groups": groups,
         "can_retry": lifecycle.can_retry(run),
         "page": page,

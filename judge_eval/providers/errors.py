@@ -26,6 +26,8 @@ PERMANENT = (
 )
 # So begins what is written of them.
 PERMANENT_BEGINNINGS = tuple(f"{status} " for status in PERMANENT)
+# The error of calls that are not made while their judge is left out.
+LEFT_OUT = "not asked: its judge is left out"
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 _MEANINGS = {
     400: "the request was refused",

@@ -42,7 +42,7 @@ from judge_eval.runs.hook_api import Asks
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
 from judge_eval.runs.requests import Question, question_of
 from judge_eval.runs.results import Answer, fields_of
-from judge_eval.selectors import voted_items
+from judge_eval.selectors import counts_as_judge, voted_items
 from voting.changes import note_change
 from voting.ledger.counts import votes_on
 from voting.models import Item
@@ -99,6 +99,7 @@ def ask_anchors(now: datetime) -> bool:
     try:
         # While judges are tuned an alarm would tell of votes that are held out.
         watches = Watch.objects.filter(
+            counts_as_judge("judge__"),
             ended_at=None,
             judge__run__anchors_a_day__gt=0,
             judge__run__state__in=JOINABLE,

@@ -81,7 +81,7 @@ def claim(
         return []
     calls = list(
         Call.objects.filter(pk__in=claimed)
-        .select_related("verdict__judge")
+        .select_related("verdict__judge__rating")
         .order_by("not_before", "pk")
     )
     # Every judge is shown the same pair, and twice.

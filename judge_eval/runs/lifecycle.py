@@ -27,6 +27,7 @@ from judge_eval.config.run_config import (
 )
 from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.objects import record_objects
+from judge_eval.providers.errors import LEFT_OUT
 from judge_eval.runs import extension_check, leases, providers, state, verdicts
 from judge_eval.runs.examples import OF_VARIANTS, with_examples
 from judge_eval.runs.hook_api import PlanHelpers
@@ -393,6 +394,17 @@ def retry_failed(run_id: UUID, like: Call | None = None) -> int:
     return calls + drawings
 
 
+def ask_held(judge: Judge) -> None:
+    """Make the calls that were held while a judge was left out; those of a stopped run wait."""
+    with locked_run(judge.run_id, *Run.State, otherwise="it has no state") as run:
+        held = run.calls.filter(error=LEFT_OUT, verdict__judge=judge)
+        _, calls, attempts = _reset_failed(run, held)
+        if calls and run.state != Run.State.STOPPED:
+            state.set_state(run, _state_with_work(run))
+            text = f"{judge.name} is back: {number_of(calls, 'call')} that were held are made."
+            go_on(run, RETRIED, text, attempts=attempts)
+
+
 def ask_missing(run_id: UUID, judge: Judge, items: QuerySet[Item]) -> int:
     """Ask a judge about some items on which it has no verdict; return how many these are.
 
@@ -466,7 +478,7 @@ def can_retry(run: Run) -> bool:
 
 def _has_failed() -> Q:
     """Say it of calls without an answer, and of those that two models have answered together."""
-    is_failed = Q(state=Call.State.FAILED) & ~Q(purpose__in=TRIALS)
+    is_failed = Q(state=Call.State.FAILED) & ~Q(purpose__in=TRIALS) & ~Q(error=LEFT_OUT)
     return is_failed | Q(answered_by_another(), state=Call.State.DONE)
 
 

@@ -20,7 +20,7 @@ from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
 from judge_eval.prompts.request_hash import request_hash
 from judge_eval.prompts.suggest import Case, suggestion_messages
 from judge_eval.providers.chat import ChatRequest
-from judge_eval.providers.errors import CallFailed
+from judge_eval.providers.errors import LEFT_OUT, CallFailed
 from judge_eval.providers.protocols import OPENAI_COMPATIBLE
 from judge_eval.runs import providers
 from judge_eval.runs.disagreements import tagged
@@ -175,6 +175,8 @@ def question_of(call: Call, provider: Provider | None) -> Question:
     assert call.run is not None
     if not providers.is_usable(provider, call.run.queue.project_id):
         raise CallFailed(f"runs of this project may not use the provider {call.provider}")
+    if call.verdict and call.verdict.judge.rating.is_left_out:
+        raise CallFailed(LEFT_OUT)
     try:
         return _question(call, call.run, provider)
     except DatabaseError:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import reduce
 from operator import or_
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import JSONField, Model, Q
@@ -18,10 +19,11 @@ from humanjudge.metrics import count
 from judge_eval.models import Call, Run
 from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply, left_out
-from judge_eval.providers.errors import PERMANENT_BEGINNINGS, RAW_LIMIT, CallFailed
+from judge_eval.providers.errors import LEFT_OUT, PERMANENT_BEGINNINGS, RAW_LIMIT, CallFailed
 from judge_eval.runs import leases
 from judge_eval.runs.requests import Question, answered_by_another, judge_question
 from judge_eval.services import picture_of
+from voting.curating import latest_on_judges
 from voting.ledger.bulk_sql import update_many
 from voting.models import Inference
 
@@ -155,6 +157,27 @@ def hold_hopeless(run: Run, purpose: str, provider: str, model: str) -> list[Cal
             leases.write_off((call.pk, run.pk, call.reserved_nano) for call in calls)
             text = f"{model} failed on every call so far: {number_of(len(calls), 'call')} not made."
             run.record("held", text, model=model)
+    return calls
+
+
+def hold_left_out(run: Run) -> list[Call]:
+    """Let the calls of judges fail that somebody left out; they are made once it is taken back."""
+    decisions = latest_on_judges(run.queue)
+    judges = [UUID(pk) for pk, (said, _) in decisions.items() if said["action"] == "exclude"]
+    if not judges:
+        return []
+    with transaction.atomic():
+        waiting = run.calls.filter(
+            free(timezone.now()), state=Call.State.WAITING, verdict__judge__in=judges
+        )
+        locked = waiting.select_for_update(of=("self",), no_key=True, skip_locked=True)
+        calls = list(locked.order_by("pk"))
+        Call.objects.filter(pk__in=[call.pk for call in calls]).update(
+            **_failed(LEFT_OUT, ""), **_FREE
+        )
+        leases.write_off((call.pk, run.pk, call.reserved_nano) for call in calls)
+        if calls:
+            run.record("held", f"{number_of(len(calls), 'call')} held: their judge is left out.")
     return calls
 
 

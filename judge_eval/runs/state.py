@@ -99,6 +99,8 @@ def _ask_for_calls(run: Run) -> bool:
     there_is_more = pair_outputs(run)
     there_is_more |= ask_for_verdicts(run)
     if leases.waiting_calls([run.pk]).exists():
+        left_out = results.hold_left_out(run)
+        verdicts.settle({call.verdict_id for call in left_out if call.verdict_id is not None})
         enqueue("judge_eval.tasks.work")
     return there_is_more
 

@@ -30,6 +30,7 @@ from judge_eval.objects import (
 )
 from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
+from judge_eval.providers.errors import LEFT_OUT
 from judge_eval.runs.hook_api import Asks, JudgeHelpers
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
@@ -148,6 +149,8 @@ def verdict_or_calls(
         answer = answer_of(verdict, helpers)
         judge = verdict.judge if verdict.judge.recipe else _competitor(verdict, calls)
     except Asks as asks:
+        if any(call.error == LEFT_OUT for call in calls):
+            return _failed(LEFT_OUT), []
         return None, calls_for(verdict, asks.models)
     except (NoVerdict, HookFailed) as reason:
         helpers.write()

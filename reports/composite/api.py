@@ -94,7 +94,7 @@ def composite(request: HttpRequest, run_id: Prefix, page: Annotated[int, Field(g
     definition, config = versions[0]
     read = sources.Outputs(run, [config])
     components = read.components(config)
-    ranked = views.ranked_by(components, config)
+    ranked = views.ranked_by(components, config, read)
     whole, check = compute.whole(ranked.values()), views.check_of(config, ranked, read)
     pages = Paginator(list(ranked), 200)
     listed = pages.get_page(page)

@@ -17,9 +17,11 @@ from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import TruncQuarter
 
 from humanjudge.lib.strict_json import JsonObject
+from humanjudge.lib.text import listed
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
+from judge_eval.selectors import counts_as_judge
 from reports.composite.compute import Tally, quarter_of
 from reports.composite.config import (
     LONGEST_NAME,
@@ -108,6 +110,16 @@ class Outputs:
                 sums = self._of_verdicts(source)
         tallies = _added(sums)
         return {output: total / count for output, (total, count) in tallies.items() if count}
+
+    def without(self, config: CompositeConfig) -> str:
+        """Say which judges of a composite are left out: then it has no value on any output."""
+        left_out = sorted(self._left_out & {*config.judges.values()})
+        verb = "is" if len(left_out) == 1 else "are"
+        return f"{listed(left_out)} {verb} left out of this run" if left_out else ""
+
+    @cached_property
+    def _left_out(self) -> set[str]:
+        return judges_left_out(self._run)
 
     def votes(self, check: str) -> dict[str, dict[UUID, Tally]]:
         """Return people's votes on each output by quarter.
@@ -249,10 +261,13 @@ def _added(sums: Sums) -> dict[UUID, Tally]:
 
 def read_config(run: Run, data: object) -> CompositeConfig:
     config, names = parse(data, needs_sources=True), judge_names(run)
+    left_out = judges_left_out(run)
     errors = [
         ConfigError(
             f"sources.{name}.judge",
-            f"no judge of this run is called {judge!r}; there are {', '.join(names)}",
+            f"{judge} is left out of this run: take it back, or choose another"
+            if judge in left_out
+            else f"no judge of this run is called {judge!r}; there are {', '.join(names)}",
         )
         for name, judge in config.judges.items()
         if judge not in names
@@ -322,14 +337,20 @@ def offered(run: Run) -> list[dict[str, str]]:
 
 
 def _verdicts(run: Run) -> QuerySet[Verdict]:
-    verdicts = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
+    counts = counts_as_judge("judge__")
+    verdicts = Verdict.objects.filter(counts, judge__run=run, state=Verdict.State.DONE)
     # What judges say of items that are not open yet is in no ledger.
     return verdicts.filter(item__opened_at__isnull=False).exclude(HIDDEN)
 
 
 def judge_names(run: Run) -> list[str]:
-    judges = Judge.objects.filter(run=run).order_by("position")
+    judges = Judge.objects.filter(counts_as_judge(), run=run).order_by("position")
     return list(dict.fromkeys(judges.values_list("name", flat=True)))
+
+
+def judges_left_out(run: Run) -> set[str]:
+    left_out = run.judges.filter(rating__is_left_out=True).values_list("name", flat=True)
+    return {*left_out} - {*judge_names(run)}
 
 
 @transaction.atomic

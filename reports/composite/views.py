@@ -74,7 +74,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     require_votes_first(request, run, part)
     config, outputs = configs[0], sources.Outputs(run, configs, part)
     components = [outputs.components(each) for each in configs]
-    ranked = [ranked_by(*each) for each in zip(components, configs, strict=True)]
+    ranked = [ranked_by(*each, outputs) for each in zip(components, configs, strict=True)]
     page = Paginator(list(ranked[0]), 50).get_page(request.GET.get("page"))
     pairs = {pair for output in page for pair in outputs.pairs[output]}
     closed = hidden_from(request, run.queue.project, pairs)
@@ -84,6 +84,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     return {
         "config": config,
         "whole": _whole(compute.whole(ranked[0].values())),
+        "without": outputs.without(config),
         "parts_of_it": _components(config, components[0].values()),
         "checks": [check_of(*each, outputs) for each in zip(configs, ranked, strict=True)],
         "page": page,
@@ -113,9 +114,16 @@ def _note(composite: compute.Composite) -> str:
 
 
 def ranked_by(
-    components: Mapping[UUID, Mapping[str, float | None]], config: CompositeConfig
+    components: Mapping[UUID, Mapping[str, float | None]],
+    config: CompositeConfig,
+    outputs: sources.Outputs,
 ) -> dict[UUID, compute.Composite]:
-    """Return the composites by output, the highest first, those without one last."""
+    """Return the composites by output, the highest first, those without one last.
+
+    None has one while a judge of it is left out: a gate without a value would make it 0.
+    """
+    if reason := outputs.without(config):
+        return dict.fromkeys(components, compute.Composite(None, reason))
     weights, gates = config.weighting, config.gates
     composites = [
         (output, compute.composite_of_item(values, weights, gates))
@@ -183,6 +191,8 @@ def check_of(
     check["result"] = f"Nobody has {_UNCAST[config.check]} yet."
     if config.is_circular:
         return check | {"result": "Not checked: it contains what it would be checked against."}
+    if reason := outputs.without(config):
+        return check | {"result": f"Not checked: {reason}."}
     votes = outputs.votes(config.check)
     if not votes:
         return check

@@ -159,7 +159,7 @@ def _composite(run: Run, definition: CompositeDefinition) -> CompositeResults:
     config = parse(json.loads(definition.config), needs_sources=True)
     outputs = sources.Outputs(run, [config])
     values = outputs.components(config)
-    ranked = ranked_by(values, config)
+    ranked = ranked_by(values, config, outputs)
     whole = compute.whole(ranked.values())
     components = []
     for name in config.components:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from humanjudge.lib.tables import DASH
 from judge_eval.models import Judge, Verdict
+from judge_eval.runs.exclusion import include, leave_out
 from reports.composite.config import parse
 from reports.composite.sources import offered, proposal, store
 from reports.models import CompositeDefinition
@@ -216,6 +217,36 @@ class TestDrift:
 
 def _without_safe():
     return {"sources": {name: CONFIG["sources"][name] for name in ("quality", "liked")}}
+
+
+class TestJudgeLeftOut:
+    def test_a_composite_made_with_it_has_no_value_and_says_so(self):
+        run = make_scored()
+        gone = run.judges.get(name="judge-0")
+        leave_out(gone, make_voter(run), "Dead.")
+        seal_all(run.queue.project)
+        client, said = user_client(), "judge-0 is left out of this run"
+        page = client.get(page_of(run))
+        assert f"Composite {DASH}" in text_of(page)
+        assert f"No composite: {said}. Take it back , or use another judge." in text_of(page)
+        assert f"Not checked: {said}." in text_of(page)
+        assert [row[-2:] for row in cells_of(page)] == [[DASH, said]] * 4
+        assert not any(source.get("judge") for source in offered(run))
+        _, token = make_key("read", "manage", project=run.queue.project)
+        api = key_client(token)
+        got = api.get(address(run)).json()
+        assert (got["mean"], got["drift_in_words"]) == (None, f"Not checked: {said}.")
+        again = api.put(address(run), CONFIG, content_type="application/json")
+        refusal = "judge-0 is left out of this run: take it back, or choose another"
+        assert again.status_code == 422
+        assert refusal in again.content.decode()
+        refused = TestForm().post(run, *ROWS)
+        assert refused.status_code == 422
+        assert f"J{refusal[1:]}." in text_of(refused)
+
+        include(gone, make_voter(run))
+        seal_all(run.queue.project)
+        assert "Composite 0.36" in text_of(client.get(page_of(run)))
 
 
 class TestAccess:

@@ -4,11 +4,12 @@ import pytest
 from django.urls import reverse
 
 from judge_eval.models import Call, Run
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import lifecycle, results, trial, worker
+from judge_eval.providers.errors import LEFT_OUT, CallFailed
+from judge_eval.runs import exclusion, lifecycle, results, state, trial, worker
 from judge_eval.runs.lifecycle import create
-from tests.helpers.run_maker import go_on, make_config, make_provider, make_started
-from tests.makers import make_project, make_run, user_client
+from tests.helpers.imports import assert_whole
+from tests.helpers.run_maker import go_on, make_config, make_judging, make_provider, make_started
+from tests.makers import make_project, make_run, make_voter, seal_all, user_client
 
 pytestmark = pytest.mark.django_db
 PROMPTS = [f"Prompt {number}." for number in range(30)]
@@ -80,3 +81,60 @@ def test_a_try_out_without_any_answer_says_so_in_its_head(at):
     assert trial.latest(run).failure == "failed on all three: 404 no such model or address"
     page = user_client().get(reverse("run-draft", args=[run.pk])).content.decode()
     assert "judge-ghost: failed on all three: 404 no such model or address" in page
+
+
+def leave_out(run, name="judge-ghost"):
+    exclusion.leave_out(run.judges.get(name=name), make_voter(run), "Dead.")
+
+
+def test_calls_of_a_judge_that_is_left_out_are_held_and_made_when_it_is_back(at):
+    run = make_judging(at, judges=["judge-ghost", "judge-long"])
+    leave_out(run)
+    run = go_on(run)
+    assert [request["model"] for request in at.requests].count("judge-ghost") == 0
+    assert {*calls_to().values_list("state", "error", "attempts")} == {("failed", LEFT_OUT, 0)}
+    assert (run.state, run.queue.items.get().opened_at is None) == ("voting", False)
+    assert not lifecycle.can_retry(run)
+    assert "2 calls held: their judge is left out." in [each.text for each in run.events.all()]
+    client = user_client()
+    shown = client.get(reverse("run-progress", args=[run.pk])).content.decode()
+    assert "2 calls held: made when it is taken back." in shown
+    failed = client.get(reverse("run-calls", args=[run.pk])).content.decode()
+    assert LEFT_OUT in failed
+    assert "Retry these" not in failed
+
+    seal_all(run.queue.project)
+    exclusion.include(run.judges.get(name="judge-ghost"), make_voter(run))
+    seal_all(run.queue.project)
+    assert go_on(run).state == "voting"
+    assert {*calls_to().values_list("state", "error")} == {("done", "")}
+    seal_all(run.queue.project)
+    assert_whole(run.queue.project)
+
+
+def test_what_is_asked_for_later_of_a_judge_that_is_left_out_is_held_too(at):
+    run = make_started(at, judges=["judge-ghost", "judge-long"])
+    leave_out(run)
+    assert go_on(run).state == "voting"
+    assert calls_to().filter(error=LEFT_OUT, attempts=0).count() == 4
+    [left_out] = exclusion.left_out_of(run)
+    assert left_out.held == 4
+
+
+def test_a_worker_that_claims_such_a_call_does_not_make_it(at):
+    run = make_judging(at, judges=["judge-ghost", "judge-long"])
+    leave_out(run)
+    seal_all(run.queue.project)
+    worker.work()
+    assert "judge-ghost" not in [request["model"] for request in at.requests]
+    assert calls_to().filter(error=LEFT_OUT).count() == 2
+
+
+def test_a_stopped_run_makes_them_once_it_goes_on(at):
+    run = make_judging(at, judges=["judge-ghost", "judge-long"])
+    leave_out(run)
+    state.advance(run.pk)
+    lifecycle.stop(run.pk)
+    exclusion.include(run.judges.get(name="judge-ghost"), make_voter(run))
+    assert Run.objects.get(pk=run.pk).state == "stopped"
+    assert calls_to().filter(state="waiting").count() == 2
