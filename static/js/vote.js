@@ -151,7 +151,7 @@
     });
   }
 
-  const promptOf = (pair) => pair.querySelector(".prompt h2")?.textContent.trim() ?? "";
+  const promptOf = (pair) => pair.querySelector(".prompt-text")?.innerText.trim() ?? "";
 
   function prepare(pair) {
     for (const picture of pair ? picturesOf(pair) : []) picture.decode?.().catch(() => {});

@@ -1,11 +1,12 @@
-"""Long texts of a pair on a phone: their beginnings, all of them at one tap, and a way between them."""
+"""Long texts of a pair on a phone: how they begin, all of them at a tap, a way between them."""
 
 from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, violations
 from tests.browser.test_stands_still import PAIR, SHIFTED, SHIFTS, vote
 
-PLACES = f"""() => [...document.querySelectorAll("{PAIR} .side")].map((side) => side.getBoundingClientRect().y)"""
+PLACES = f"""() => [...document.querySelectorAll("{PAIR} .side")]
+  .map((side) => side.getBoundingClientRect().y)"""
 
 
 def long_pairs(product, **options):

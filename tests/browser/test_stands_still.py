@@ -56,7 +56,7 @@ COVERED = """() => {
     const there = document.elementFromPoint(box.x + Math.min(20, box.width / 2), y);
     return y >= 0 && y < innerHeight && element.contains(there);
   };
-  const prompt = pair.querySelector(".prompt h2");
+  const prompt = pair.querySelector(".prompt-text");
   const line = parseFloat(getComputedStyle(prompt).lineHeight);
   const { y, height } = prompt.getBoundingClientRect();
   const lines = [...Array(Math.min(3, Math.round(height / line))).keys()];
@@ -214,7 +214,7 @@ def test_with_auto_advance_the_last_vote_is_one_key_away(study):
 
 def test_the_rest_of_a_prompt_is_unfolded(study):
     page = study("texts", WINDOWS["phone"])
-    text = page.locator(f"{PAIR} .prompt h2")
+    text = page.locator(f"{PAIR} .prompt-text")
     lines = text.bounding_box()["height"]
     button = page.locator(f"{PAIR} .prompt [data-unfold]")
     button.click()
