@@ -9,7 +9,7 @@ the last character for the one before the first, and search to the end of the te
 
 import re
 from collections import Counter
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
@@ -43,8 +43,6 @@ _FORMULA: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _OPENINGS: Final = ("$", "\\(", "\\[", "\\begin{")
-# In a plain text: where a formula may begin, or else a character behind a backslash.
-_OPENING: Final = re.compile(r"(?P<opening>\$|\\[(\[]|\\begin\{)|\\.", re.DOTALL)
 # Between dollars, two words in a row and no command: "$5/month or 10$" is money.
 _PROSE: Final = re.compile(r"\$[^\\]*[a-zA-Z]{2,}\s+[a-zA-Z]{2,}[^\\]*\$", re.DOTALL)
 _COMMENT: Final = re.compile(r"(?<!\\)(?:\\\\)*%")
@@ -136,27 +134,6 @@ def _is_set(element: Element) -> bool:
 
 def _letters(text: str) -> Counter[str]:
     return Counter(each for each in normalize("NFKC", text) if each.isalnum())
-
-
-def pieces(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield a plain text piece by piece as it was written, and the MathML of what is a formula.
-
-    Examples
-    --------
-    >>> [(piece, bool(formula)) for piece, formula in pieces("Is $x$ worth $5?")]
-    [('Is ', False), ('$x$', True), (' worth $5?', False)]
-    """
-    env: dict[str, Any] = {}
-    end = 0
-    for start in _OPENING.finditer(text):
-        if not start["opening"] or start.start() < end:
-            continue
-        match = _find(text, start.start(), len(text), env)
-        if match and (formula := _set(match.group())):
-            yield text[end : match.start()], None
-            yield match.group(), formula
-            end = match.end()
-    yield text[end:], None
 
 
 def add_formulas(markdown: MarkdownIt) -> None:

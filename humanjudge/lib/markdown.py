@@ -5,13 +5,13 @@ letters go. No backslash is eaten, no entity is replaced, and what Markdown woul
 (definitions of links, cells beyond a table's head, what is nested too deep) is shown as written.
 """
 
-from itertools import starmap
+from html import unescape
 from typing import Final
 from unicodedata import bidirectional
 
 import nh3
 from django import template
-from django.utils.html import escape
+from django.utils.html import escape, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
@@ -119,16 +119,21 @@ def _direction(children: list[Token]) -> str:
     return ""
 
 
-# No raw HTML, no entities, no links by definitions.
-_markdown = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST}).enable(
-    ["table", "strikethrough"]
-)
-_markdown.disable(["entity", "reference", "autolink"])
-_markdown.use(formulas.add_formulas)
-_markdown.inline.ruler.at("escape", _escape)
-_markdown.inline.ruler.at("image", _image)
-_markdown.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
-_markdown.core.ruler.push("finish", _finish)
+def _parser(*without: str) -> MarkdownIt:
+    """Return a parser that takes no raw HTML, no entities and no links by definitions."""
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST})
+    parser.enable(["table", "strikethrough"])
+    parser.disable(["entity", "reference", "autolink", *without])
+    parser.use(formulas.add_formulas)
+    parser.inline.ruler.at("escape", _escape)
+    parser.inline.ruler.at("image", _image)
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    parser.core.ruler.push("finish", _finish)
+    return parser
+
+
+_markdown = _parser()
+_line = _parser("link")
 
 register = template.Library()
 
@@ -156,17 +161,20 @@ def _clean(html: str) -> str:
     )
 
 
-@register.filter("formulas")
-def with_formulas(text: str) -> SafeString:
-    """Return a plain text with its formulas set, the source of each beside it."""
-    return mark_safe("".join(starmap(_piece, formulas.pieces(text))))  # noqa: S308  each is clean
+@register.filter("markdown_line")
+def render_line(text: str) -> SafeString:
+    """Return a line with its code, bold letters and formulas set: it may stand within a link."""
+    return mark_safe(_clean(_line.renderInline(text)))  # noqa: S308  escaped and cleaned
 
 
-def _piece(text: str, formula: str | None) -> str:
-    if formula is None:
-        return source(text)
-    beside = f'<span class="source">{source(text)}</span>'
-    return f'<span class="formula">{_clean(formula)}{beside}</span>'
+@register.filter
+def with_source(text: str) -> SafeString:
+    """Return a text as `render` sets it, with its source beside it where it reads otherwise."""
+    html = render(text)
+    if unescape(strip_tags(html)).split() == text.split():
+        return html
+    beside = f'<pre class="source" dir="auto"><code>{source(text)}</code></pre>'
+    return html + mark_safe(beside)  # noqa: S308  escaped
 
 
 @register.filter("source")

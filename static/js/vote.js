@@ -123,7 +123,7 @@
     document.querySelector("[data-toggle=source]").hidden = !pair.querySelector(".source");
     document.querySelector("[data-toggle=together]").hidden = pair.querySelectorAll(".side .text").length < 2;
     Answer.show(pair.querySelector(".ballot"));
-    offerWholePrompt(pair);
+    Fold.offerTheRest(pair);
     showUndo();
     say(`${before} ${Noun} ${mine + outbox.length + 1}: ${promptOf(pair)}`.trim());
     // After two answers, or when the page could have more: what is on the screen stays leased.
@@ -151,20 +151,7 @@
     });
   }
 
-  // Three lines of a prompt are in view wherever the pair is scrolled to, and the rest at one tap.
-  function offerWholePrompt(pair) {
-    const text = pair.querySelector(".prompt h2");
-    if (text) pair.querySelector("[data-unfold]").hidden = text.scrollHeight <= text.clientHeight + 2;
-  }
-
-  document.addEventListener("click", ({ target }) => {
-    if (!target.matches("[data-unfold]")) return;
-    const isOpen = target.parentElement.toggleAttribute("data-unfolded");
-    target.setAttribute("aria-expanded", isOpen);
-    target.textContent = isOpen ? "Less" : "All of it";
-  });
-
-  const promptOf = (pair) => pair.querySelector(".prompt h2")?.textContent.trim() ?? "";
+  const promptOf = (pair) => pair.querySelector(".prompt-text")?.innerText.trim() ?? "";
 
   function prepare(pair) {
     for (const picture of pair ? picturesOf(pair) : []) picture.decode?.().catch(() => {});
@@ -316,7 +303,7 @@
     if (xhr.status === 200) {
       const pair = current();
       forget(pair.dataset.item, pair);
-      forgetLast();
+      Fold.forgetLast();
       showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
       clearNotice();
@@ -457,33 +444,6 @@
     for (const maker of reveal.querySelectorAll("[data-maker]")) pair.querySelector(`[data-side="${maker.dataset.maker}"] > h3`)?.append(maker.cloneNode(true));
   });
 
-  // Where it has no row of its own, it is a sheet over the pair.
-  const last = byId("last");
-
-  function openLast(isOpen) {
-    last.toggleAttribute("data-unfolded", isOpen);
-    for (const button of document.querySelectorAll("[data-why-so]")) button.setAttribute("aria-expanded", isOpen);
-  }
-
-  function forgetLast() {
-    byId("reveal").replaceChildren();
-    openLast(false);
-  }
-
-  document.addEventListener("click", ({ target }) => {
-    if (target.closest("[data-why-so]")) openLast(!last.hasAttribute("data-unfolded"));
-  });
-  document.addEventListener("keydown", ({ key }) => { if (key === "Escape") openLast(false); });
-
-  // A finger that moves up from the foot of the page pulls the sheet out.
-  let pulledFrom = null;
-  pairs.addEventListener("touchstart", ({ target, touches }) => { pulledFrom = target.closest(".after") && touches[0].clientY; }, { passive: true });
-  pairs.addEventListener("touchmove", ({ touches }) => {
-    if (pulledFrom === null || pulledFrom - touches[0].clientY < 40) return;
-    pulledFrom = null;
-    openLast(true);
-  }, { passive: true });
-
   function revealFailed(element, xhr) {
     if (xhr.status >= 400 && xhr.status < 500) element.textContent = messageIn(xhr);
     else setTimeout(() => htmx.trigger(element, "again"), 2000);
@@ -491,7 +451,7 @@
 
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-next]") || (event.detail && performance.now() - shownAt < UNSEEN_MS)) return;
-    forgetLast();
+    Fold.forgetLast();
     clearNotice();
     advance();
   });

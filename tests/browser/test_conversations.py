@@ -46,7 +46,7 @@ def test_turns_are_read_and_folds_open_by_keyboard_on_both_sides(chat):
             - paragraph: Assistant
             - paragraph: Hello.
     """)
-    expect(page.locator(f"{PAIR} .prompt h2")).to_have_text("Why is the sky blue?")
+    expect(page.locator(f"{PAIR} .prompt-text")).to_have_text("Why is the sky blue?")
     expect(page.locator("#say")).to_have_text("Pair 1: Why is the sky blue?")
     left, right = page.locator(f"{PAIR} .side .text").all()
     expect(left.locator(".turn:visible")).to_have_count(2)

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, violations
 from tests.browser.test_item_keys import CRITERIA
-from tests.browser.test_keys import auto_advance
+from tests.browser.test_keys import auto_advance, first_pair
 
 PAIR = "#pairs > .pair:first-child"
 JUDGES = [f"judge-{n}" for n in range(6)]
@@ -56,7 +56,7 @@ COVERED = """() => {
     const there = document.elementFromPoint(box.x + Math.min(20, box.width / 2), y);
     return y >= 0 && y < innerHeight && element.contains(there);
   };
-  const prompt = pair.querySelector(".prompt h2");
+  const prompt = pair.querySelector(".prompt-text");
   const line = parseFloat(getComputedStyle(prompt).lineHeight);
   const { y, height } = prompt.getBoundingClientRect();
   const lines = [...Array(Math.min(3, Math.round(height / line))).keys()];
@@ -74,6 +74,16 @@ SHIFTS = """() => {
 }"""
 # The observer is told after a frame.
 SHIFTED = "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(shifts), 50)))"
+UNSEEN_MS = 300
+CLICK_AS_SOON_AS_NEXT_IS_THERE = """() => {
+  const pair = document.querySelector("#pairs > .pair:first-child");
+  new MutationObserver(() => {
+    if (pair.dataset.state !== "voted" || window.hasClicked) return;
+    window.hasClicked = true;
+    const next = pair.querySelector("[data-next]");
+    next.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
+  }).observe(pair, { attributes: true });
+}"""
 # By how much the frame of a picture is off the ratio of the picture.
 FRAMES = """() => [...document.querySelectorAll("#pairs > .pair:first-child img")].map((image) => {
   const frame = image.getBoundingClientRect();
@@ -204,11 +214,12 @@ def test_with_auto_advance_the_last_vote_is_one_key_away(study):
 
 def test_the_rest_of_a_prompt_is_unfolded(study):
     page = study("texts", WINDOWS["phone"])
-    text = page.locator(f"{PAIR} .prompt h2")
+    text = page.locator(f"{PAIR} .prompt-text")
     lines = text.bounding_box()["height"]
-    page.get_by_role("button", name="All of it").click()
+    button = page.locator(f"{PAIR} .prompt [data-unfold]")
+    button.click()
     assert text.bounding_box()["height"] > lines
-    page.get_by_role("button", name="Less").click()
+    button.click()
     assert text.bounding_box()["height"] == lines
 
 
@@ -264,6 +275,33 @@ def test_at_a_desk_the_last_vote_is_shown_in_its_row_when_it_is_asked_for(study)
     page.keyboard.press("w")
     expect(said.locator("h2")).to_contain_text("You chose Right")
     expect(said.locator(".of")).to_contain_text(PROMPT[:40])
+
+
+@pytest.mark.parametrize("content", ["drawings", "texts"])
+def test_with_auto_advance_the_buttons_of_the_head_keep_apart(study, content):
+    page = study(content, WINDOWS["desk"])
+    auto_advance(page)
+    vote(page)
+    keys = page.locator(".tools [data-open=keys]")
+    last = page.locator(f"{PAIR} .others [data-why-so]")
+    expect(last).to_be_visible()
+    for width in (1280, 1100):
+        page.set_viewport_size({"width": width, "height": 800})
+        box = keys.bounding_box()
+        assert box["x"] + box["width"] + 8 <= last.bounding_box()["x"]
+
+
+def test_a_second_click_where_next_has_appeared_does_not_go_on(study):
+    page = study("texts", WINDOWS["desk"])
+    pair = first_pair(page)
+    # As a mouse clicks, in the moment in which *Next* takes the place of the buttons.
+    page.evaluate(CLICK_AS_SOON_AS_NEXT_IS_THERE)
+    page.locator(f"{PAIR} .choices").get_by_role("button", name="Tie").click()
+    page.wait_for_function("window.hasClicked")
+    assert first_pair(page) == pair
+    page.wait_for_timeout(UNSEEN_MS)
+    page.locator(f"{PAIR} [data-next]").click()
+    expect(page.locator(f'.pair[data-item="{pair}"]')).to_have_count(0)
 
 
 def test_what_to_look_for_stays_open_from_pair_to_pair(study):

@@ -70,7 +70,7 @@ def test_each_block_goes_the_way_of_its_own_letters(texts, join):
     assert abs(place["left"] - item["left"]) < 2
     hebrew = page.locator(f"{PAIR} .text").filter(has_text=HEBREW)
     assert is_right_to_left(hebrew.locator("> p"))
-    assert is_right_to_left(page.locator(f"{PAIR} .prompt h2"))
+    assert is_right_to_left(page.locator(f"{PAIR} .prompt-text p"))
 
 
 def test_what_judges_and_people_say_goes_its_own_way_too(texts, join, window, product):
@@ -81,7 +81,7 @@ def test_what_judges_and_people_say_goes_its_own_way_too(texts, join, window, pr
     page = window()
     log_in(page, product)
     page.goto(f"{run['board']}pairs/{run['pairs'][0]}/")
-    assert is_right_to_left(page.locator("p.prompt"))
+    assert is_right_to_left(page.locator(".prompt p"))
     assert is_right_to_left(page.locator("[data-label=Why]").first)
     page.goto(f"{run['board']}pairs/")
     assert is_right_to_left(page.locator("[data-label=Prompt]").first)
@@ -98,13 +98,6 @@ def test_formulas_are_drawn_by_the_browser(texts, join, size):
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert violations(page) == []
-
-
-WITHOUT_FORMULAS = """it => {
-  const copy = it.cloneNode(true);
-  copy.querySelectorAll("math").forEach((formula) => formula.remove());
-  return copy.textContent;
-}"""
 
 
 def source_of(page):
@@ -128,7 +121,7 @@ def test_v_shows_the_source_to_the_last_character_and_back(texts, join):
         expect(part).to_be_visible()
     expect(page.locator(f"{PAIR} math").first).to_be_hidden()
     assert source_of(page) == sorted([FORMULAS, LEADING])
-    assert page.locator(f"{PAIR} .prompt h2").evaluate(WITHOUT_FORMULAS) == prompt
+    assert page.locator(f"{PAIR} .prompt .source").evaluate("it => it.textContent") == prompt
     assert violations(page) == []
     # The next pair shows it too, until it is switched off.
     page.keyboard.press("s")
@@ -155,6 +148,37 @@ def test_the_source_is_there_for_a_finger(texts, join):
     page = join(texts(FORMULAS, LEADING), **PHONE)
     page.get_by_role("button", name="Source").tap()
     expect(page.locator(f"{PAIR} .source").first).to_be_visible()
+
+
+def test_prompts_are_set_as_outputs_are(texts, join, window, product):
+    hostile = "<img src=x onerror=alert(1)>"
+    run = texts(ARABIC, HEBREW, prompt=f"What does `len` do?\n\n- in **Python**\n- {hostile}")
+    reader = window()
+    log_in(reader, product)
+    pages = [join(run), reader, reader]
+    for page, address in zip(
+        pages,
+        (None, f"{run['board']}pairs/{run['pairs'][0]}/", f"/review/{run['pairs'][0]}/"),
+        strict=True,
+    ):
+        if address:
+            page.goto(address)
+        prompt = page.locator(".prompt-text").first
+        expect(prompt.locator("p code")).to_have_text("len")
+        expect(prompt.locator("li strong")).to_have_text("Python")
+        expect(prompt.locator("li").last).to_have_text(hostile)
+        assert page.locator("img").count() == 0
+        assert violations(page) == []
+
+
+def test_short_texts_of_a_pair_stand_large_and_in_the_middle(texts, join):
+    page = join(texts("Yes.", "No."), **WINDOWS["desk"])
+    for text in page.locator(f"{PAIR} .text").all():
+        laid, line = text.bounding_box(), text.locator("p").bounding_box()
+        assert line["height"] > 28
+        for start, size in (("x", "width"), ("y", "height")):
+            middle = line[start] + line[size] / 2
+            assert abs(laid[start] + laid[size] / 2 - middle) < 12
 
 
 def test_drawings_have_no_source_to_show(product, join):

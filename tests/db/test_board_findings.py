@@ -46,7 +46,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.kinds import Further, options_of
-from voting.models import Assignment, Entry, Item, Queue, Voter
+from voting.models import Assignment, Entry, Inference, Item, Queue, Voter
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -480,6 +480,14 @@ def test_where_judges_and_people_disagree_most_stands_beside_what_was_said(run):
     for output in (pair.a.output, pair.b.output):
         assert output in text
     assert user_client().get(f"/runs/{run.pk}/pairs/{pair.pk}/").status_code == 200
+
+
+def test_code_in_the_prompt_of_a_disputed_pair_is_set_and_html_is_not(run):
+    worst = Findings.objects.get(run=run).data["disputed"][0]
+    prompt = "What does `len` do? <b>x</b>"
+    Inference.objects.filter(pk=pairs_of(run)[worst["position"]].a_id).update(prompt=prompt)
+    page = get(run).content.decode()
+    assert 'What does <code dir="ltr">len</code> do? &lt;b&gt;x&lt;/b&gt;' in page
 
 
 def test_the_picture_has_every_judge_between_people_and_floor(run):

@@ -25,7 +25,7 @@ from tests.makers import (
     user_client,
 )
 from tests.provider import provider
-from voting.models import Flag, VoterPrompt
+from voting.models import Flag, Inference, VoterPrompt
 
 pytestmark = pytest.mark.django_db
 at = pytest.fixture(model_calls.model)
@@ -105,6 +105,15 @@ def test_the_most_disputed_comes_first(at, scene):
     assert (some[0].verdict.item, some[0].agreeing, some[0].voters) == (last, 3, 3)
     text = text_of(user_client().get(f"/runs/{run.pk}/workshop/"))
     assert text.index("3 of 3 people chose") < text.index("1 of 1 person chose")
+
+
+def test_code_in_the_prompt_of_a_card_is_set_and_html_is_not(at, scene):
+    run, judge = scene
+    Inference.objects.filter(pk=disagreements(judge)[0].verdict.item.a_id).update(
+        prompt="What does `len` do? <b>x</b> [y](https://a.example)"
+    )
+    page = user_client().get(f"/runs/{run.pk}/workshop/").content.decode()
+    assert 'What does <code dir="ltr">len</code> do? &lt;b&gt;x&lt;/b&gt; [y](https' in page
 
 
 def test_a_slip_of_a_vote_is_put_before_the_curators_once(at, scene):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from humanjudge.lib import formulas
-from humanjudge.lib.markdown import render, source, with_formulas
+from humanjudge.lib.markdown import render, render_line, source, with_source
 
 TAGS = formulas.TAGS | set(
     "a p br hr em strong s code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 "
@@ -216,31 +216,47 @@ def test_the_source_is_the_text_to_the_last_character(text):
     assert unescape(html.replace("&#13;", "\r")) == text
 
 
-FORMULA = re.compile(
-    r'<span class="formula">(<math.*?</math>)<span class="source">(.*?)</span></span>', re.DOTALL
-)
+SOURCE = re.compile(r'<pre class="source" dir="auto"><code>(.*)</code></pre>$', re.DOTALL)
 
 
-@given(
-    pieces | st.lists(st.sampled_from(("$x$", "\\(y\\)", "\\$", "$5", " ", "\r", "z"))).map("".join)
-)
-def test_a_prompt_keeps_every_character_beside_its_formulas(text):
-    html = with_formulas(text)
-    assert_safe(FORMULA.sub(r"\1", html))
-    assert unescape(FORMULA.sub(r"\2", html).replace("&#13;", "\r")) == text
+@given(pieces)
+def test_a_prompt_is_set_as_outputs_are_with_its_source_where_it_reads_otherwise(text):
+    html = with_source(text)
+    beside = SOURCE.search(html)
+    assert SOURCE.sub("", html) == render(text)
+    read = unescape(beside[1].replace("&#13;", "\r")) if beside else Seen(html).text
+    assert read == text or read.split() == text.split()
 
 
 @pytest.mark.parametrize(
-    "text, number",
+    "text, is_set",
     [
-        ("Solve $x^2 = 9$, \\(y\\) and\n$$z$$", 3),
-        ("It costs $5 or $6", 0),
-        ("\\$x$", 0),
-        ("$\\unknown{x}$", 0),
+        ("Solve $x^2 = 9$", True),
+        ("What does `len` do?", True),
+        ("**Shorten** it", True),
+        ("1. one\n2. two", True),
+        ("It costs $5 or $6", False),
+        ("Two lines\n\n  & <b>no</b> mark", False),
     ],
 )
-def test_formulas_of_a_prompt_are_set(text, number):
-    assert len(FORMULA.findall(with_formulas(text))) == number
+def test_a_prompt_has_its_source_beside_it_where_marks_are_set(text, is_set):
+    assert bool(SOURCE.search(with_source(text))) == is_set
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_hostile_prompt_is_as_harmless_as_a_hostile_output(attack):
+    assert_safe(SOURCE.sub("", with_source(attack)))
+    assert "<" not in (SOURCE.search(with_source(attack)) or ["", ""])[1]
+    line = render_line(attack)
+    assert_safe(line)
+    assert Seen(line).tags.isdisjoint({"a", "p", "h1", "pre", "table"})
+
+
+def test_a_line_sets_code_and_letters_and_keeps_the_address_of_a_link():
+    html = render_line("# `len` of **it** and [x](https://a.example)")
+    assert html == (
+        '# <code dir="ltr">len</code> of <strong>it</strong> and [x](https://a.example)'
+    )
 
 
 # --- from right to left -------------------------------------------------------------------------
