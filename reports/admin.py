@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import models
@@ -30,8 +31,16 @@ from voting.access import can_anywhere, projects_where
 from voting.admin import ReadOnlyAdmin, do_for_each
 from voting.curating import AlreadyDecided, CannotDecide, decisions_on
 from voting.ledger.decisions import Action
+from voting.models import Entry, Voter
 from voting.tuning import HIDDEN, OF_TUNED
 from voting.voters import voter_of_user
+
+
+class SendBackForm(forms.Form):
+    voter = forms.ModelChoiceField(Voter.objects.none())
+    why = forms.CharField(
+        label="What the voter reads", max_length=services.LONGEST_WHY, widget=forms.Textarea
+    )
 
 
 @admin.register(Review)
@@ -42,7 +51,7 @@ class ReviewAdmin(ReadOnlyAdmin):
     list_select_related = ("project", "item__queue")
     search_fields = ("item__id", "item__external_id", "item__queue__name")
     ordering = ("-waits", "since")
-    actions = ("keep_them", "exclude_them", "ask_again")
+    actions = ("keep_them", "exclude_them", "ask_again", "send_back")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Review]:
         return super().get_queryset(request).exclude(HIDDEN)
@@ -70,6 +79,16 @@ class ReviewAdmin(ReadOnlyAdmin):
         warning = "Each wants as many votes again as its queue asks for."
         return self._decide(request, reviews, "another_round", "Sent into another round", warning)
 
+    @admin.action(description="Send back to a voter", permissions=["decide"])
+    def send_back(self, request: HttpRequest, reviews: QuerySet[Review]) -> HttpResponse | None:
+        form = SendBackForm(request.POST if "confirmed" in request.POST else None)
+        projects = projects_where(request.user, "decide")
+        votes = Entry.objects.filter(kind=Entry.Kind.VOTE, retracted=False, project__in=projects)
+        voters = votes.filter(item__in=reviews.values("item")).values("voter")
+        cast(Any, form.fields["voter"]).queryset = Voter.objects.filter(pk__in=voters)
+        warning = "The voter reads your words beside each item. The new answer is not blind."
+        return self._decide(request, reviews, "send_back", "Sent back", warning, form)
+
     def _decide(
         self,
         request: HttpRequest,
@@ -77,14 +96,20 @@ class ReviewAdmin(ReadOnlyAdmin):
         action: Action,
         done: str,
         warning: str,
+        form: SendBackForm | None = None,
     ) -> HttpResponse | None:
-        def decide(review: Review) -> None:
+        def decide(review: Review) -> bool:
             latest = decisions_on(review.item_id).values_list("uid", flat=True).first()
             curator = voter_of_user(review.project, cast(User, request.user))
+            why, voter = "", None
+            if form:
+                why, voter = form.cleaned_data["why"], form.cleaned_data["voter"].pk
             try:
-                services.decide(review.item, action, curator, "", after=latest)
+                services.decide(review.item, action, curator, why, after=latest, voter=voter)
             except (AlreadyDecided, CannotDecide) as error:
                 self.message_user(request, f"{self.page(review)}: {error}", level="error")
+                return False
+            return True
 
         return do_for_each(
             self,
@@ -93,6 +118,7 @@ class ReviewAdmin(ReadOnlyAdmin):
                 waits=True, project__in=projects_where(request.user, "decide")
             ).select_related("project", "item__queue__project"),
             decide,
+            form,
             action=request.POST["action"],
             title=f"{done}: is that right?",
             warning=f"{warning} It is in the ledger, and can be reversed on the item's page.",

@@ -12,7 +12,13 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.forms import CheckboxSelectMultiple, ModelChoiceField, ModelForm, MultipleChoiceField
+from django.forms import (
+    BaseForm,
+    CheckboxSelectMultiple,
+    ModelChoiceField,
+    ModelForm,
+    MultipleChoiceField,
+)
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -51,20 +57,24 @@ def do_for_each(
     page: "admin.ModelAdmin[Any]",
     request: HttpRequest,
     chosen: QuerySet[Any],
-    do: Callable[[Any], None],
+    do: Callable[[Any], object],
+    form: BaseForm | None = None,
     **words: str,
 ) -> HttpResponse | None:
-    """Ask before what cannot be undone, and do it once that is confirmed."""
+    """Ask before what cannot be undone, and do it once that is confirmed.
+
+    `do` returns False where it could not be done, and `form` is filled in on the page that asks.
+    """
     rows = list(chosen)
-    if request.POST.get("confirmed") != "yes":
+    if request.POST.get("confirmed") != "yes" or (form and not form.is_valid()):
         own = {"title": words["title"], "about": words, "rows": rows, "opts": page.opts}
-        context = page.admin_site.each_context(request) | own | {"media": page.media}
+        context = page.admin_site.each_context(request) | own | {"media": page.media, "form": form}
         return TemplateResponse(request, "voting/admin_confirm.html", context)
-    for row in rows:
-        do(row)
+    done = [row for row in rows if do(row) is not False]
+    for row in done:
         row.refresh_from_db()  # the history must not name who was just forgotten
         page.log_change(request, row, f"{words['done']}.")
-    page.message_user(request, f"{words['done']}: {len(rows)}.")
+    page.message_user(request, f"{words['done']}: {len(done)}.")
     return None
 
 

@@ -49,6 +49,12 @@ def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     return own_votes(voter, queue).filter(retracted=False)
 
 
+def latest_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
+    """A voter's last vote on each item: it stands, or was taken back and not given again."""
+    own = own_votes(voter, queue)
+    return own.filter(~Exists(own.filter(item=OuterRef("item"), pk__gt=OuterRef("pk"))))
+
+
 def taken_back(voter: Voter, queue: Queue, item: UUID) -> Item | None:
     """Return an item whose vote the voter has undone and not given again."""
     undone = own_votes(voter, queue).filter(item=OuterRef("pk"), retracted=True)

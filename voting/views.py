@@ -33,12 +33,12 @@ from voting.selectors import (
     effort,
     has_seen_verdicts,
     last_taken_back,
+    latest_votes,
     own_votes,
     progress,
     queues_left,
     reveal_of,
     sent_back,
-    standing_votes,
     taken_back,
 )
 
@@ -314,7 +314,7 @@ def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
     related = ("queue", "item__a__picture", "item__b__picture")
-    own = standing_votes(voter, queue).select_related(*related)
+    own = latest_votes(voter, queue).select_related(*related)
     page = Paginator(own.order_by("-id"), VOTES_PER_PAGE).get_page(request.GET.get("page"))
     so_far = progress(voter, queue)
     shown = reveal_of(queue)

@@ -376,3 +376,24 @@ def test_staff_decide_in_the_admin_once_they_confirm(action, decided):
         (pair.pk, decided) for pair in pairs
     }
     assert not Review.objects.filter(waits=True).exists()
+
+
+def test_staff_send_back_in_the_admin_to_a_voter_with_words():
+    """What that voter did not vote on is said, and is in no count."""
+    first, second = disputed(pairs=2)
+    stranger = Voter.objects.create(project=first.queue.project, name="Stranger")
+    User.objects.create(username="root", is_staff=True, is_superuser=True)
+    client, reviews = user_client("root"), list(Review.objects.all())
+    voter = Entry.objects.filter(kind="vote", item=first).earliest("pk").voter
+    Entry.objects.filter(kind="vote", item=second, voter=voter).update(voter=stranger)
+    asked = post_in_admin(client, "send_back", reviews)
+    assert "What the voter reads" in text_of(asked)
+    assert f'value="{voter.pk}"' in asked.content.decode()
+    form = {"confirmed": "yes", "voter": voter.pk}
+    assert "This field is required." in text_of(post_in_admin(client, "send_back", reviews, **form))
+    assert not Entry.objects.filter(kind="decision").exists()
+    said = text_of(post_in_admin(client, "send_back", reviews, why="Count again.", **form))
+    assert "Sent back: 1." in said
+    assert "It goes back only to who voted on it" in said
+    [made] = Entry.objects.filter(kind="decision")
+    assert (made.item, made.voter, made.comment) == (first, voter, "Count again.")

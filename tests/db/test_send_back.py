@@ -6,23 +6,21 @@ from django.urls import reverse
 from judge_eval.models import Board
 from tests.helpers.pages import ballots_in, text_of
 from tests.helpers.reference import assert_as_expected
+from tests.helpers.scene import Scene, assert_whole, make_scene
 from tests.makers import (
     entry_of,
     key_client,
     make_key,
-    make_run,
     make_vote,
     make_voter,
-    pairs_of,
     seal_all,
     user_client,
     voter_client,
 )
 from voting.curating import CannotDecide, decide
 from voting.curating import reverse as take_back
-from voting.ledger import ledger
 from voting.ledger.counts import COUNTED, OF_PEOPLE
-from voting.models import Entry, Queue
+from voting.models import Entry, Queue, Voter
 from voting.services import flag
 
 pytestmark = pytest.mark.django_db
@@ -30,14 +28,14 @@ pytestmark = pytest.mark.django_db
 WORD = "Count the arms once more."
 
 
-class Study:
+class Study(Scene):
     """A run with a flagged pair that two people have voted on, one of them Ann."""
 
     def __init__(self):
-        self.run = make_run(pairs=2, votes_wanted=2)
-        self.pair, self.project = pairs_of(self.run)[0], self.run.queue.project
-        self.ann, self.bob = make_voter(self.run, name="Ann"), make_voter(self.run, name="Bob")
-        self.first, _ = (make_vote(who, self.pair, "A") for who in (self.ann, self.bob))
+        super().__init__(**vars(make_scene(pairs=2, voters=2, votes_wanted=2)))
+        self.pair, (self.ann, self.bob) = self.pairs[0], self.voters
+        Voter.objects.filter(pk=self.ann.pk).update(name="Ann")
+        self.first, _ = (make_vote(who, self.pair, "A") for who in self.voters)
         flag(self.bob, self.pair.pk, "unsafe", "")
         seal_all(self.project)
         self.vote_page = reverse("vote", args=[self.run.queue_id])
@@ -50,7 +48,7 @@ class Study:
 
     def check(self):
         seal_all(self.project)
-        assert ledger.replay(self.project, write=False) == []
+        assert_whole(self.project)
         assert_as_expected(self.run)
 
 

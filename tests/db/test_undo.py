@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from judge_eval.models import Board, JudgeRating
 from judge_eval.voter_stats import figures_of
+from tests.helpers.pages import ballots_in, text_of
 from tests.helpers.reference import assert_as_expected
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all, voter_client
 from voting.curating import decide
@@ -57,6 +58,26 @@ def test_any_vote_of_ones_own_is_changed_and_only_that():
     )
     assert other.status_code == 409
     assert not entry_of(second).retracted
+
+
+def test_what_was_taken_back_and_skipped_is_found_under_ones_own_votes():
+    """After the reveal its blind vote still counts: nobody is handed it again."""
+    run = make_run(pairs=2)
+    voter, pairs = make_voter(run), pairs_of(run)
+    for pair in pairs:
+        make_vote(voter, pair)
+        record_exposure(voter.pk, [pair.pk], timezone.now())
+    mine, client = reverse("my-votes", args=[run.queue_id]), voter_client(voter)
+    undo_last_vote(voter, run.queue)
+    seal_all(run.queue.project)
+    page = client.get(mine)
+    again = f"/vote/{run.queue_id}/?again={pairs[1].pk}"
+    assert ("taken back" in text_of(page), page.content.decode().count("?again=")) == (True, 1)
+    assert f'href="{again}"' in page.content.decode()
+    assert ballots_in(client.get(again))
+    make_vote(voter, pairs[1], "B")
+    page = client.get(mine)
+    assert [own["vote"].retracted for own in page.context["votes"]] == [False, False]
 
 
 @pytest.mark.parametrize("sealed_between", [True, False])
