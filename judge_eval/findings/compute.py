@@ -194,6 +194,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         impossible=_impossible(outcomes),
         withdrawn=[(each.judge, each.other, each.why) for each in claims.withdrawn],
         noun=kind_of(outcomes.run.queue).noun,
+        descriptions={n: judge.description for n, judge in enumerate(judges) if judge.description},
         part="" if outcomes.parts else outcomes.as_of.part,
         asked_about=asked_about,
         is_tuning=outcomes.run.queue.is_tuning,

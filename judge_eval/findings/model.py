@@ -1,5 +1,6 @@
 """What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
 
+import re
 from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple, Self
 from uuid import UUID
@@ -21,7 +22,7 @@ from judge_eval.stats.estimate import (
     Share,
     best_first,
 )
-from judge_eval.stats.points import BoardPoint, read_point
+from judge_eval.stats.points import MOST_WORDS, BoardPoint, read_point
 
 PEOPLE: Final = "people"
 # Of more generators than this there are no figures.
@@ -451,7 +452,10 @@ class RunFindings(RankedJudges, extra="allow"):
     def words_to(self, *, is_at_work: bool) -> str:
         """Return the words for a reader; whoever runs or votes in an open study may be stopped."""
         stop = self.may_stop and is_at_work
-        return f"{self.words.removesuffix('.')}; you may stop voting." if stop else self.words
+        words = f"{self.words.removesuffix('.')}; you may stop voting." if stop else self.words
+        # Who may stop has a best judge: that it is one is said already.
+        is_long = len(words.split()) > MOST_WORDS
+        return re.sub(r"Best of \d+ judges: ", "", words) if is_long else words
 
     @property
     def alt_tests(self) -> dict[str, AltTest]:

@@ -33,7 +33,7 @@ from judge_eval.pages.findings import (
 from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.runs.exclusion import left_out_of
 from judge_eval.selectors import BoardView
-from judge_eval.stats.points import BoardPoint
+from judge_eval.stats.points import MOST_POINTS, BoardPoint
 from judge_eval.web import citation_of, invites_address, run_action, run_page
 from voting.choices import short_name
 from voting.selectors import queue_counts
@@ -137,10 +137,10 @@ def _headline(
     if figures and (board.votes or part.kind):
         is_at_work = figures.may_stop and may_be_stopped(request, board.run)
         words, points = figures.words_to(is_at_work=is_at_work), figures.points
-    points = [point._replace(text=_unbroken(point.text)) for point in [*beside, *points]]
+    points = [*beside, *points][:MOST_POINTS]
     return {
         "words": _unbroken(words),
-        "points": points,
+        "points": [point._replace(text=_unbroken(point.text)) for point in points],
         "notes": figures.notes if figures else [],
         "without_thin": figures.without_thin if figures else [],
         "is_computing": bool(board.votes or part.kind) and not figures,

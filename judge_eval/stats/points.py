@@ -5,6 +5,9 @@ from typing import Final, NamedTuple
 FLOOR: Final = "Floor"
 CONTRADICTION: Final = "Changes its mind"
 SELF_AGREEMENT: Final = "Self-agreement"
+MOST_POINTS: Final = 3
+# A longer headline is no longer read at a glance.
+MOST_WORDS: Final = 40
 
 
 class BoardPoint(NamedTuple):

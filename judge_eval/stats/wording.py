@@ -5,8 +5,9 @@ somebody's hand, the most urgent first, each with a word that leads it. `Words.n
 the further figures.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -19,14 +20,13 @@ from judge_eval.stats.claims import Claims
 from judge_eval.stats.estimate import LEADS, WELL_COVERED
 from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, Forecast
 from judge_eval.stats.evidence_order import MOST_MEDIANS
-from judge_eval.stats.points import CONTRADICTION, FLOOR, SELF_AGREEMENT
+from judge_eval.stats.points import CONTRADICTION, FLOOR, MOST_POINTS, MOST_WORDS, SELF_AGREEMENT
 
 MOST_SENTENCES: Final = 2
-MOST_POINTS: Final = 3
 # More names than these are no longer plain words; the table has them all.
 MOST_NAMES: Final = 3
-# A longer headline is no longer read at a glance.
-MOST_WORDS: Final = 40
+# "you may stop voting" may come behind it.
+WORDS_OF_STOP: Final = 4
 # With fewer people nobody is told to stop voting.
 FEWEST_PEOPLE: Final = 2
 # A forecast whose upper end is more than so many times the lower one has no upper end in words.
@@ -37,6 +37,16 @@ NAMED_SELF_AGREEMENT: Final = 0.9
 
 def _percent(share: float | None) -> str:
     return f"{100 * (share or 0):.0f} %"
+
+
+def _cut(name: str) -> str:
+    """Return a name of several words as one: its first and its last, which tells it from others.
+
+    >>> _cut("Judge with the short rubric"), _cut("gpt-4")
+    ('Judge…rubric', 'gpt-4')
+    """
+    words = name.split()
+    return f"{words[0]}…{words[-1]}" if len(words) > 1 else name
 
 
 def _are(things: Sequence[object]) -> str:
@@ -139,6 +149,8 @@ class Words:
     withdrawn: Sequence[tuple[int, int | None, str]] = ()
     noun: str = "pair"
     part: str = ""
+    # What judges are, in a few words, of those that somebody described.
+    descriptions: Mapping[int, str] = field(default_factory=dict)
     # Of judges that were asked about part of the items alone, how many of how many that is.
     asked_about: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     is_tuning: bool = False
@@ -182,7 +194,25 @@ class Words:
         return next(((first, n) for n in by_one), None)
 
     def headline(self) -> list[str]:
-        """Say who leads and by how much, and by which votes, or what is missing for it."""
+        """Say who leads and by how much, and by which votes, or what is missing for it.
+
+        Judges are called what they are where there is room for it, or else by their names, of
+        which long ones are cut where they must be.
+        """
+        number = Counter(self.descriptions.values())
+        described = {n: text for n, text in self.descriptions.items() if number[text] == 1}
+        called = [described.get(n, name) for n, name in enumerate(self.names)]
+        first, *rest = replace(self, names=called)._sentences()
+        words = " ".join([first, *rest])
+        if len(words.split()) <= MOST_WORDS and words.count(". ") < MOST_SENTENCES:
+            is_first = first.startswith(tuple(described.values()))
+            return [f"{first[:1].upper()}{first[1:]}" if is_first else first, *rest]
+        sentences = self._sentences()
+        if len(" ".join(sentences).split()) > MOST_WORDS - WORDS_OF_STOP:
+            return replace(self, names=[_cut(name) for name in self.names])._sentences()
+        return sentences
+
+    def _sentences(self) -> list[str]:
         first, *rest = [*self._by_chance(), *self._state()][:MOST_SENTENCES]
         return [f"{self._about}{first}", *rest]
 
@@ -194,7 +224,7 @@ class Words:
 
     def points(self) -> list[tuple[str, str]]:
         """Return what may need somebody's hand, the most urgent first, each with its lead."""
-        headline, people = self.headline(), ""
+        headline, people = self._sentences(), ""
         if self.people is not None:
             people = f"Among themselves they agree on {_percent(self.people)}."
         every = [
@@ -274,7 +304,14 @@ class Words:
         sentence = self._share_of(first)
         if against:
             sentence = self._effect(first, self._weakest_of([first], against)[1])
-        return [f"{sentence}.", f"{rank}: {self._basis}{self._one_voted}."]
+        ending = f"{rank}: {self._basis}{self._one_voted}."
+        if self._is_long(sentence, ending):
+            ending = f"{rank}: {number_of(self.votes, 'vote')}."
+        return [f"{sentence}.", ending]
+
+    def _is_long(self, *sentences: str) -> bool:
+        first, second = [*self._by_chance(), *sentences][:MOST_SENTENCES]
+        return len(f"{self._about} {first} {second}".split()) > MOST_WORDS
 
     def _share_of(self, judge: int) -> str:
         few, _ = self.asked_about.get(judge, (0, 0))
@@ -352,10 +389,13 @@ class Words:
         if is_settled:
             return [*(alike[:1] or [f"{self._share_of(first)}."]), ending]
         sentence = self._standing(has_shares=True)
-        if len(f"{self._about} {sentence} {ending}".split()) > MOST_WORDS:
+        if self._is_long(sentence, ending):
             sentence = self._standing(has_shares=False)
-        if len(f"{self._about} {sentence} {ending}".split()) > MOST_WORDS:
-            ending = f"{number_of(self.votes, 'vote')}{outlook}."
+        for shorter in (outlook, ""):
+            if self._is_long(sentence, ending):
+                ending = f"{number_of(self.votes, 'vote')}{shorter}."
+        if self._is_long(sentence, ending):
+            sentence = f"{self._share_of(first)}, not settled"
         return [f"{sentence}.", ending]
 
     def _standing(self, *, has_shares: bool) -> str:

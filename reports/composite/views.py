@@ -39,22 +39,43 @@ def run_composite(request: HttpRequest, run: Run) -> HttpResponse:
 
 @run_action("run")
 def save_composite(request: HtmxRequest, run: Run) -> HttpResponse:
-    """Save what the form says, or show it with one row more or less."""
+    """Save what the form says, or show what that comes to, or it with one row more or less."""
     change = request.POST.get("change", "")
     if change == "add" or change.startswith("remove-"):
         form = CompositeForm.changed(run, request.POST, change)
         if request.htmx:
-            return render(request, "reports/_composite_form.html", {"run": run, "form": form})
+            context = {"run": run, "form": form, "is_shorter": change != "add"}
+            return render(request, "reports/_composite_form.html", context)
         return _page(request, run, form)
     form = CompositeForm(run, rows_of(request.POST), request.POST)
+    if change == "try":
+        return _tried(request, run, form)
     if not form.is_valid() or form.composite is None:
         return _page(request, run, form, status=422)
     sources.store(run, form.composite)
     return redirect("run-composite", run.pk)
 
 
+def _tried(request: HtmxRequest, run: Run, form: CompositeForm) -> HttpResponse:
+    """Show what a composite comes to that is not saved."""
+    require_votes_first(request, run)
+    result = None
+    if form.is_valid() and (config := form.composite):
+        outputs = sources.Outputs(run, [config])
+        components = outputs.components(config)
+        result = _result(config, components, ranked_by(components, config, outputs), outputs)
+    if request.htmx:
+        context = {"run": run, "form": form, "result": result}
+        return render(request, "reports/_composite_result.html", context)
+    return _page(request, run, form, result=result)
+
+
 def _page(
-    request: HttpRequest, run: Run, form: CompositeForm | None = None, status: int = 200
+    request: HttpRequest,
+    run: Run,
+    form: CompositeForm | None = None,
+    status: int = 200,
+    result: Context | None = None,
 ) -> HttpResponse:
     versions = sources.versions_of(run, MOST_VERSIONS)
     if form is None and can(request, "run", run):
@@ -64,6 +85,8 @@ def _page(
     if versions:
         configs = [config for _, config in versions]
         context |= {"definition": versions[0][0]} | _composite(request, run, configs)
+    if result:
+        context |= {"definition": None, "result": result}
     return render(request, "reports/composite.html", context, status=status)
 
 
@@ -83,9 +106,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     number = number_of(page.paginator.count, "output")
     return {
         "config": config,
-        "whole": _whole(compute.whole(ranked[0].values())),
-        "without": outputs.without(config),
-        "parts_of_it": _components(config, components[0].values()),
+        "result": _result(config, components[0], ranked[0], outputs),
         "checks": [check_of(*each, outputs) for each in zip(configs, ranked, strict=True)],
         "page": page,
         # With a pair that its reader may vote on, an output has no number.
@@ -104,6 +125,24 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
         "empty": "No output belongs to this part." if part.kind else "This run has no outputs yet.",
         "parts": _parts(run),
         "chosen_part": str(part),
+    }
+
+
+def _result(
+    config: CompositeConfig,
+    components: Mapping[UUID, Mapping[str, float | None]],
+    ranked: Mapping[UUID, compute.Composite],
+    outputs: sources.Outputs,
+) -> Context:
+    """Return what a composite comes to, and of what it is made."""
+    whole = compute.whole(ranked.values())
+    return {
+        "config": config,
+        "mean": DASH if whole.mean is None else f"{whole.mean:.2f}",
+        "outputs": f"mean composite of {number_of(whole.items, 'output')}",
+        "lines": _lines(whole),
+        "components": _components(config, components.values()),
+        "without": outputs.without(config),
     }
 
 
@@ -133,8 +172,8 @@ def ranked_by(
     return dict(composites)
 
 
-def _whole(whole: compute.Whole) -> Context:
-    """Say what the composites of all outputs come to, which gates failed, and what has none."""
+def _lines(whole: compute.Whole) -> list[str]:
+    """Say which gates failed, or have no value, and how many outputs have no composite."""
     failed = [f"{name} on {number_of(n, 'output')}" for name, n in whole.failed.most_common()]
     lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
     missing = [f"{name} on {number_of(n, 'output')}" for name, n in whole.missing.most_common()]
@@ -143,11 +182,7 @@ def _whole(whole: compute.Whole) -> Context:
     if whole.without:
         has = "has" if whole.without == 1 else "have"
         lines.append(f"{number_of(whole.without, 'output')} {has} no composite; the list says why.")
-    return {
-        "mean": DASH if whole.mean is None else f"{whole.mean:.2f}",
-        "of": f"mean composite of {number_of(whole.items, 'output')}",
-        "lines": lines,
-    }
+    return lines
 
 
 def _parts(run: Run) -> Parts | None:

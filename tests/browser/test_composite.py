@@ -47,3 +47,21 @@ def test_without_scripts_rows_come_and_go(product, window):
     page.get_by_role("button", name="Remove component 3").click()
     expect(page.get_by_role("group", name="Component 3")).to_have_count(0)
     expect(page.get_by_label("Name of component 1")).to_have_value("liked")
+
+
+def test_the_result_follows_what_is_typed_and_the_field_keeps_the_focus(product, window):
+    run = product.new_run(pairs=2)
+    product.ask("colleague_votes", queue=run["queue"], number=2)
+    page = window()
+    log_in(page, product)
+    page.goto(f"{run['board']}composite/")
+    name = page.get_by_label("Name of component 1")
+    name.fill("")
+    name.press_sequentially("typed", delay=20)
+    result = page.locator("#composite-result")
+    expect(result).to_contain_text("not saved yet")
+    expect(result).to_contain_text("typed")
+    expect(name).to_be_focused()
+    page.get_by_label("Weight of component 1").fill("much")
+    expect(result).to_contain_text("No result yet")
+    assert violations(page) == []

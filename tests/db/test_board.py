@@ -2,15 +2,21 @@
 
 import re
 from copy import deepcopy
+from types import SimpleNamespace
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from judge_eval.findings.filters import WHOLE
+from judge_eval.findings.model import RunFindings
 from judge_eval.models import Findings
+from judge_eval.pages.board import _headline
+from judge_eval.stats.points import BoardPoint
 from tests.helpers.board_rows import cells_of, words_in
 from tests.helpers.boards import BOARDS
 from tests.helpers.pages import HTMX, text_of
+from tests.helpers.run_findings import compute
 from tests.makers import (
     make_exposure,
     make_run,
@@ -231,7 +237,10 @@ SAYS = {
 }
 
 
-OTHERS = ("all_equal", "twelve_judges", "ratings", "imported_ties", "flagged_items")
+OTHERS = (
+    *("all_equal", "twelve_judges", "ratings", "imported_ties", "flagged_items"),
+    *("near_tie", "one_voter", "twelve_prompts", "in_tuning", "rare_answers"),
+)
 # Boards that more than one test reads.
 READ_AGAIN = ("only_baselines", "after_an_exclusion", "twelve_judges")
 
@@ -265,6 +274,25 @@ def test_a_board_says_it_in_forty_words_and_three_points(name, board):
             "People",
         }
         assert text.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "name, says", [("a rule of 30 words", "A rule of 30 words"), ("a rule " * 28, "good-judge")]
+)
+def test_a_headline_calls_judges_what_they_are_where_there_is_room(name, says):
+    run = BOARDS["one_voter"]()
+    run.judges.filter(name="good-judge").update(description=name.strip())
+    data = compute(run).data
+    assert data["words"].startswith(f"{says} agrees with people on ")
+    assert len(data["words"].split()) <= 40
+
+
+def test_what_stands_beside_the_points_leaves_them_three():
+    told = [BoardPoint("Floor", f"{number}.") for number in range(3)]
+    board = SimpleNamespace(votes=1, run=None)
+    figures = RunFindings.model_construct(words="So it is.", more=["A: b."] * 3, judges=[])
+    said = _headline(None, board, WHOLE, figures, told[:2])
+    assert [point.lead for point in said["points"]] == ["Floor", "Floor", "A"]
 
 
 def test_whoever_runs_it_is_led_to_add_judges_where_there_are_only_baselines(board):

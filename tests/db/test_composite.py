@@ -470,6 +470,22 @@ class TestForm:
         answer = user_client().post(page_of(scored) + "save", data, headers=HTMX)
         assert answer.content.decode().lstrip().startswith('<section id="composite-form"')
 
+    def test_what_is_typed_is_shown_and_not_saved(self, scored):
+        rows = [ROWS[0], ROWS[1] | {"weight": "9"}, ROWS[2]]
+        client = user_client()
+        client.defaults["HTTP_HX_REQUEST"] = "true"
+        tried = self.post(scored, *rows, change="try", client=client)
+        assert "Composite 0.29" in text_of(tried)
+        assert "not saved yet" in text_of(tried)
+        assert "<form" not in tried.content.decode()
+        whole = text_of(self.post(scored, *rows, change="try"))
+        assert "Composite 0.29" in whole
+        assert "Use this composite" in whole
+        assert "Composite 0.36" in text_of(user_client().get(page_of(scored)))
+        wrong = self.post(scored, ROWS[0] | {"weight": ""}, change="try", client=client)
+        assert "Weight of component 1 : Is missing." in text_of(wrong)
+        assert CompositeDefinition.objects.filter(run=scored).count() == 1
+
     @pytest.mark.parametrize(
         "place, change, field, said",
         [

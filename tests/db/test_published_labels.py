@@ -165,8 +165,8 @@ def test_the_board_of_xstest_has_a_winner_and_the_figures_that_can_be_counted():
     assert claims["threshold"] == 40
     evidence = claims["evidence"][names.index("keywords")][names.index("gpt-4")]
     assert 2_000 < evidence < 40_000
-    first = "keywords agrees with people on 84 %, gpt-4 on 80 %: 4 points more (2 to 6; evidence "
-    assert data["words"].startswith(first)
+    first = "A list of keywords agrees with people on 84 %, gpt-4 on 80 %: 4 points more "
+    assert data["words"].startswith(f"{first}(2 to 6; evidence ")
     assert "Best of 2 judges: 4,500 votes of 2 people on 450 prompts." in data["words"]
     assert data["alt_test"] is None
     assert data["alt_test_why"] == (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from random import Random
 
 from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.runs.variants import open_for_tuning
 from tests.helpers.imports import imported
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls
@@ -113,11 +114,43 @@ def ratings() -> Run:
     return _named(imported(*records, vote_kind="rating", baselines=True), "Answers, rated")
 
 
+def near_tie() -> Run:
+    """Two judges lead all others, and are not told apart."""
+    shares = {"one": 0.95, "another": 0.94, "far-judge": 0.4, "bad-judge": 0.3}
+    return _finished(_run(shares, pairs=70), people=2)
+
+
+def one_voter() -> Run:
+    run = _run({"good-judge": 0.95, "bad-judge": 0.3}, pairs=70, votes_wanted=1)
+    return _finished(run, people=1)
+
+
+def twelve_prompts() -> Run:
+    return _finished(_run({"good-judge": 0.95, "bad-judge": 0.3}, pairs=12), people=2)
+
+
+def in_tuning() -> Run:
+    run = _finished(_run({"good-judge": 0.95, "bad-judge": 0.3}, pairs=70), people=2)
+    open_for_tuning(run)
+    return _named(run, run.name)
+
+
+def rare_answers() -> Run:
+    """One item in twenty is flagged: a judge that passes all agrees nearly always."""
+    says = [["pass" if n % 20 else "flag", "pass"] for n in range(60)]
+    run = make_single_run(says, names=["catcher", "nods"], votes_per_item=2)
+    for voter in (make_voter(run), make_voter(run)):
+        votes = [(voter, item, said[0]) for item, said in zip(pairs_of(run), says, strict=True)]
+        make_many_votes(run, votes)
+    return _named(run, "Answers that may go out")
+
+
 BOARDS = {
     board.__name__: board
     for board in (
         *(nobody_has_voted, three_votes, only_baselines, all_equal, clear_winner),
         *(after_an_exclusion, twelve_judges, many_judges, ratings, imported_ties, flagged_items),
+        *(near_tie, one_voter, twelve_prompts, in_tuning, rare_answers),
     )
 }
 
@@ -131,7 +164,11 @@ def _truth(place: int, choices: tuple[str, ...] = ("A", "B")) -> str:
 
 
 def _run(
-    judges: Mapping[str, float | None], *, pairs: int, baselines: Mapping[str, float] = BASELINES
+    judges: Mapping[str, float | None],
+    *,
+    pairs: int,
+    baselines: Mapping[str, float] = BASELINES,
+    votes_wanted: int = 2,
 ) -> Run:
     """A run in which judges are right on such shares of its pairs; None answers nothing."""
     dice = Random(11)
@@ -141,7 +178,7 @@ def _run(
         for place in range(pairs)
     ]
     names = [*judges, *baselines]
-    run = make_run(says=says, names=names, baselines=baselines, votes_wanted=2)
+    run = make_run(says=says, names=names, baselines=baselines, votes_wanted=votes_wanted)
     for number, text in enumerate(ANSWERS):
         outputs = Inference.objects.filter(generator=f"generator-{number}")
         outputs.filter(project=run.queue.project).update(output=text)

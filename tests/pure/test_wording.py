@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge_eval.findings.model import RunFindings
 from judge_eval.stats.claims import claims, first_claim, too_few
 from judge_eval.stats.evidence_order import NOBODY, Opened, Voted, enter
 from judge_eval.stats.wording import Words, odds
@@ -521,15 +522,28 @@ def test_odds_are_never_rounded_up(evidence):
     assert number >= min(evidence, 1e6) * 0.9 - 0.1
 
 
-LEADS = ["Unanswered", "Changed", "Floor", "Not settled", "Same", "Changes its mind", "People"]
+LEADS = [
+    *("Asked", "Unanswered", "Changed", "Floor", "Not settled", "Same", "Changes its mind"),
+    *("Self-agreement", "People"),
+]
 SHARES = st.one_of(st.none(), st.sampled_from([0.1, 0.2, 0.5, 0.8, 0.9]))
+# One word, several, and more than a sentence has room for.
+NAMES = (
+    "j{}",
+    "vendor/j{} v2 (0613)",
+    "The judge number {} of the second round, asked twice a day",
+)
+DESCRIPTIONS = st.sampled_from(
+    ["", "a list of keywords", "Llama 3, fine-tuned. On our votes.", "a wording " * 19]
+)
 
 
 @given(
     skills=st.lists(st.floats(0.0, 1.0), max_size=9),
     baselines=st.integers(0, 2),
-    prompts=st.integers(0, 60),
+    prompts=st.one_of(st.integers(0, 60), st.just(12)),
     seed=st.integers(0, 99),
+    description=DESCRIPTIONS,
     about=st.fixed_dictionaries(
         {
             "people": SHARES,
@@ -537,6 +551,9 @@ SHARES = st.one_of(st.none(), st.sampled_from([0.1, 0.2, 0.5, 0.8, 0.9]))
             "chance": SHARES,
             "left": st.integers(0, 50),
             "unvoted": st.integers(0, 40),
+            "voters": st.integers(1, 3),
+            "labels": st.booleans(),
+            "is_tuning": st.booleans(),
             "part": st.sampled_from(
                 ["", "prompts tagged cats", "only votes and verdicts for A or B"]
             ),
@@ -544,27 +561,35 @@ SHARES = st.one_of(st.none(), st.sampled_from([0.1, 0.2, 0.5, 0.8, 0.9]))
         }
     ),
 )
-def test_a_headline_is_short_and_points_are_few(skills, baselines, prompts, seed, about):
-    names = [*(f"vendor/j{n}" for n in range(len(skills))), *FLOOR[:baselines]]
+def test_a_headline_is_short_and_points_are_few(
+    skills, baselines, prompts, seed, description, about
+):
+    names = [*(NAMES[seed % 3].format(n) for n in range(len(skills))), *FLOOR[:baselines]]
     dice, number = np.random.default_rng(seed), len(names)
     chances = np.array([*skills, *[0.5] * baselines])
     right = dice.random((number, prompts)) < chances[:, None]
     if seed % 3 == 0:
         right[:] = right[:1]  # all alike
+    if seed % 5 == 0:
+        right[:1] = True  # a clear lead, and of those behind it a near tie
+        right[1:3] = right[1:2]
     about |= {
         "coverage": dice.choice([0, 0.4, 0.9, 1], number).tolist(),
         "contradicting": dict(enumerate(dice.integers(0, 20, number).tolist())),
+        "itself": dict(enumerate(dice.random(number).tolist())),
         "identical": [[0, 1]] if number > 1 and seed % 2 and len(skills) else (),
         "withdrawn": [(0, number - 1, "a judge joined"), (0, None, "a verdict changed")][:number],
         "impossible": {"tie": dict.fromkeys(range(number), 3)},
+        "descriptions": {0: description, 1: "another"} if description else {},
     }
     words = words_of(right, names, **about)
     sentences, points = words.headline(), words.points()
     # Of odds a "1" stands alone.
     assert 1 <= len(sentences) <= 2
     assert sum(sentence.count(". ") for sentence in sentences) == 0
-    stop = "; you may stop voting" if words.may_stop else ""
-    assert len(f"{' '.join(sentences)}{stop}".split()) <= 40
+    stored = RunFindings.model_construct(words=" ".join(sentences), may_stop=words.may_stop)
+    for is_at_work in (True, False):
+        assert len(stored.words_to(is_at_work=is_at_work).split()) <= 40
     assert len(points) <= 3
     places = [LEADS.index(lead) for lead, _ in points]
     assert places == sorted(set(places))
