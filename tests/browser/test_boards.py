@@ -17,6 +17,24 @@ NAMELESS = """() => [...document.querySelectorAll(".scroll.table-box")].filter((
   const name = box.querySelector("tbody th");
   return name && name.getBoundingClientRect().left < box.getBoundingClientRect().left - 1;
 }).map((box) => box.ariaLabel)"""
+# Words that are printed over other words, by more than their leading.
+OVERPRINTED = """() => {
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const words = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode, range = document.createRange();
+    const parent = text.parentElement;
+    if (!parent.checkVisibility() || parent.closest(".visually-hidden")) continue;
+    range.selectNodeContents(text);
+    for (const box of range.getClientRects()) {
+      if (text.data.trim() && box.width > 1) words.push([text.data.trim().slice(0, 40), box]);
+    }
+  }
+  return words.flatMap(([text, box], place) => words.slice(place + 1)
+    .filter(([, other]) => box.left < other.right - 2 && other.left < box.right - 2
+      && box.top < other.bottom - 3 && other.top < box.bottom - 3)
+    .map(([other]) => `${text} / ${other}`));
+}"""
 # A board like that of twelve judges, with more rows for axe to read.
 ONLY_LARGER = "many_judges"
 BOARDS = {
@@ -28,6 +46,7 @@ BOARDS = {
     "after_an_exclusion": "Changed: A voter was excluded",
     "twelve_judges": "Unanswered: vendor-0/preview",
     "many_judges": "Show all 68 judges",
+    "long_names": "agrees with people on",
     "ratings": "in people's order",
     "imported_ties": "votes are ties or both bad; judges had no tie or both bad to choose",
     "flagged_items": "careful-judge",
@@ -71,6 +90,7 @@ def test_a_board_is_read_in_ten_seconds(board_of, window, name, pytestconfig):
     page.set_viewport_size(A4)
     page.emulate_media(media="print")
     assert overflow(page) <= 0
+    assert page.evaluate(OVERPRINTED) == []
     expect(page.locator(".part-form")).to_be_hidden()
 
 

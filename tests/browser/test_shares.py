@@ -4,21 +4,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_access import log_in, violations
-from tests.browser.test_boards import A4, NAMELESS, NARROW, overflow
-
-# Words of pictures that cover each other, by more than their leading.
-OVERPRINTED = """() => [...document.querySelectorAll(".plot, .lines")].flatMap((plot) => {
-  const words = [...plot.querySelectorAll("text, span.name, span.value")]
-    .map((word) => [word.textContent.trim(), word.getBoundingClientRect()])
-    .filter(([text, box]) => text && box.width);
-  return words.flatMap(([text, box], place) => words.slice(place + 1)
-    .filter(([, other]) => box.left < other.right - 2 && other.left < box.right - 2
-      && box.top < other.bottom - 3 && other.top < box.bottom - 3)
-    .map(([other]) => `${text} / ${other}`));
-})"""
+from tests.browser.test_boards import A4, NAMELESS, NARROW, OVERPRINTED, overflow
 
 
-@pytest.mark.parametrize("name", ["clear_winner", "flagged_items"])
+@pytest.mark.parametrize("name", ["clear_winner", "flagged_items", "long_names"])
 def test_a_report_is_shared_and_read_by_a_stranger(product, window, name):
     run = product.ask("new_board", name=name)
     owner = window()
