@@ -24,7 +24,7 @@ OVERPRINTED = """() => {
   while (walker.nextNode()) {
     const text = walker.currentNode, range = document.createRange();
     const parent = text.parentElement;
-    if (!parent.checkVisibility() || parent.closest(".visually-hidden")) continue;
+    if (!parent.checkVisibility() || parent.closest(".visually-hidden, .as-cards thead")) continue;
     range.selectNodeContents(text);
     for (const box of range.getClientRects()) {
       if (text.data.trim() && box.width > 1) words.push([text.data.trim().slice(0, 40), box]);
@@ -46,7 +46,7 @@ BOARDS = {
     "after_an_exclusion": "Changed: A voter was excluded",
     "twelve_judges": "Unanswered: vendor-0/preview",
     "many_judges": "Show all 68 judges",
-    "long_names": "agrees with people on",
+    "long_names": "cannot be told apart yet",
     "ratings": "in people's order",
     "imported_ties": "votes are ties or both bad; judges had no tie or both bad to choose",
     "flagged_items": "careful-judge",

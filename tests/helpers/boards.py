@@ -80,8 +80,8 @@ def many_judges() -> Run:
 def long_names() -> Run:
     """Judges whose names are long, without a place to break them, or written from right to left."""
     shares = {
-        "a-provider-of-many-models/judge-with-a-name-that-goes-on-and-on-2026-11-28": 0.9,
-        "judge_without_a_hyphen_in_a_name_that_goes_on_and_on_and_on": 0.8,
+        "a-provider-of-many-models/judge-with-a-long-name-2026-11-28": 0.9,
+        "judge_without_a_hyphen_in_a_name_that_goes_on": 0.8,
         "قاض حذر ومتأن من بلاد بعيدة": 0.7,
         "שופט מהיר": 0.4,
     }
