@@ -17,23 +17,33 @@ NAMELESS = """() => [...document.querySelectorAll(".scroll.table-box")].filter((
   const name = box.querySelector("tbody th");
   return name && name.getBoundingClientRect().left < box.getBoundingClientRect().left - 1;
 }).map((box) => box.ariaLabel)"""
-# Words that are printed over other words, by more than their leading.
+# Words that are printed over other words, by more than their leading; what is cut off is not.
 OVERPRINTED = """() => {
+  const cut = (box, element) => {
+    if (!element) return box;
+    if (getComputedStyle(element).overflow === "visible") return cut(box, element.parentElement);
+    const frame = element.getBoundingClientRect();
+    return cut({
+      left: Math.max(box.left, frame.left), right: Math.min(box.right, frame.right),
+      top: Math.max(box.top, frame.top), bottom: Math.min(box.bottom, frame.bottom),
+    }, element.parentElement);
+  };
   const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   const words = [];
   while (walker.nextNode()) {
-    const text = walker.currentNode, range = document.createRange();
-    const parent = text.parentElement;
-    if (!parent.checkVisibility() || parent.closest(".visually-hidden, .as-cards thead")) continue;
+    const text = walker.currentNode, range = document.createRange(), parent = text.parentElement;
+    if (!text.data.trim() || !parent.checkVisibility()) continue;
+    if (parent.closest(".visually-hidden, .as-cards thead")) continue;
     range.selectNodeContents(text);
     for (const box of range.getClientRects()) {
-      if (text.data.trim() && box.width > 1) words.push([text.data.trim().slice(0, 40), box]);
+      words.push([text, cut(box, parent)]);
     }
   }
   return words.flatMap(([text, box], place) => words.slice(place + 1)
-    .filter(([, other]) => box.left < other.right - 2 && other.left < box.right - 2
-      && box.top < other.bottom - 3 && other.top < box.bottom - 3)
-    .map(([other]) => `${text} / ${other}`));
+    .filter(([again, other]) => again !== text
+      && Math.min(box.right, other.right) - Math.max(box.left, other.left) > 2
+      && Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top) > 3)
+    .map(([other]) => `${text.data.trim()} / ${other.data.trim()}`));
 }"""
 # A board like that of twelve judges, with more rows for axe to read.
 ONLY_LARGER = "many_judges"
