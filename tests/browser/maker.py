@@ -66,6 +66,15 @@ def new_run(*, kind="text", long=False, output="", failed_drawing=False, **optio
     return _addresses(run)
 
 
+def new_mixed_run(*, outputs, **options):
+    """A run of pairs each of another sort: `outputs` are fields of both of its outputs."""
+    run = makers.make_run(**options)
+    for pair, fields in zip(makers.pairs_of(run), outputs, strict=True):
+        Inference.objects.filter(pk__in=(pair.a_id, pair.b_id)).update(**fields)
+        pair.verdicts.update(feedback=fields["prompt"])
+    return _addresses(run)
+
+
 def new_single_run(**options):
     """A run of single items; `options` are those of `makers.make_single_run`."""
     return _addresses(makers.make_single_run(**options))
@@ -299,6 +308,7 @@ ANSWERS = {
     function.__name__: function
     for function in (
         new_run,
+        new_mixed_run,
         new_single_run,
         new_study,
         board_names,

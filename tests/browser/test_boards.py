@@ -17,6 +17,34 @@ NAMELESS = """() => [...document.querySelectorAll(".scroll.table-box")].filter((
   const name = box.querySelector("tbody th");
   return name && name.getBoundingClientRect().left < box.getBoundingClientRect().left - 1;
 }).map((box) => box.ariaLabel)"""
+# Words that are printed over other words, by more than their leading; what is cut off is not.
+OVERPRINTED = """() => {
+  const cut = (box, element) => {
+    if (!element) return box;
+    if (getComputedStyle(element).overflow === "visible") return cut(box, element.parentElement);
+    const frame = element.getBoundingClientRect();
+    return cut({
+      left: Math.max(box.left, frame.left), right: Math.min(box.right, frame.right),
+      top: Math.max(box.top, frame.top), bottom: Math.min(box.bottom, frame.bottom),
+    }, element.parentElement);
+  };
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const words = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode, range = document.createRange(), parent = text.parentElement;
+    if (!text.data.trim() || !parent.checkVisibility()) continue;
+    if (parent.closest(".visually-hidden, .as-cards thead")) continue;
+    range.selectNodeContents(text);
+    for (const box of range.getClientRects()) {
+      words.push([text, cut(box, parent)]);
+    }
+  }
+  return words.flatMap(([text, box], place) => words.slice(place + 1)
+    .filter(([again, other]) => again !== text
+      && Math.min(box.right, other.right) - Math.max(box.left, other.left) > 2
+      && Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top) > 3)
+    .map(([other]) => `${text.data.trim()} / ${other.data.trim()}`));
+}"""
 # A board like that of twelve judges, with more rows for axe to read.
 ONLY_LARGER = "many_judges"
 BOARDS = {
@@ -28,6 +56,7 @@ BOARDS = {
     "after_an_exclusion": "Changed: A voter was excluded",
     "twelve_judges": "Unanswered: vendor-0/preview",
     "many_judges": "Show all 68 judges",
+    "long_names": "cannot be told apart yet",
     "ratings": "in people's order",
     "imported_ties": "votes are ties or both bad; judges had no tie or both bad to choose",
     "flagged_items": "careful-judge",
@@ -71,6 +100,7 @@ def test_a_board_is_read_in_ten_seconds(board_of, window, name, pytestconfig):
     page.set_viewport_size(A4)
     page.emulate_media(media="print")
     assert overflow(page) <= 0
+    assert page.evaluate(OVERPRINTED) == []
     expect(page.locator(".part-form")).to_be_hidden()
 
 

@@ -3,19 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_access import log_in, violations
-from tests.browser.test_boards import A4, NAMELESS, NARROW, overflow
-
-# Words of pictures that cover each other, by more than their leading.
-OVERPRINTED = """() => [...document.querySelectorAll(".plot, .lines")].flatMap((plot) => {
-  const words = [...plot.querySelectorAll("text, span.name, span.value")]
-    .map((word) => [word.textContent.trim(), word.getBoundingClientRect()])
-    .filter(([text, box]) => text && box.width);
-  return words.flatMap(([text, box], place) => words.slice(place + 1)
-    .filter(([, other]) => box.left < other.right - 2 && other.left < box.right - 2
-      && box.top < other.bottom - 3 && other.top < box.bottom - 3)
-    .map(([other]) => `${text} / ${other}`));
-})"""
+from tests.browser.test_access import BEYOND, log_in, violations
+from tests.browser.test_boards import A4, NAMELESS, NARROW, OVERPRINTED, overflow
 
 
 @pytest.mark.parametrize("name", ["clear_winner", "flagged_items"])
@@ -44,8 +33,8 @@ def test_a_report_is_shared_and_read_by_a_stranger(product, window, name):
     assert overflow(reader) <= 0
     reader.set_viewport_size(NARROW)
     assert overflow(reader) <= 0
-    assert reader.evaluate(NAMELESS) == []
     assert reader.evaluate(OVERPRINTED) == []
+    assert reader.evaluate(NAMELESS) == []
     reader.set_viewport_size(A4)
     reader.emulate_media(media="print")
     assert overflow(reader) <= 0
@@ -55,3 +44,19 @@ def test_a_report_is_shared_and_read_by_a_stranger(product, window, name):
     expect(owner.get_by_text("revoked on")).to_be_visible()
     reader.goto(link)
     expect(reader.get_by_text("Error 404")).to_be_visible()
+
+
+def test_long_names_and_those_from_right_to_left_are_printed_over_nothing(product, window):
+    run = product.ask("new_board", name="long_names")
+    page = window()
+    log_in(page, product)
+    page.goto(f"{run['board']}share/")
+    page.get_by_role("button", name="Make the link").click()
+    page.goto(page.get_by_label("The new link").input_value())
+    for summary in page.locator("main details.folded:not(details details) > summary").all():
+        summary.click()
+    for size, media in ((NARROW, "screen"), (A4, "print")):
+        page.set_viewport_size(size)
+        page.emulate_media(media=media)
+        assert page.evaluate(BEYOND) == []
+        assert page.evaluate(OVERPRINTED) == []

@@ -92,7 +92,7 @@ def test_the_voting_page_shows_turns_and_asks_no_more_queries(make):
     assert queries[0] == queries[1]
     html = voter_client(make_voter(run)).get(f"/vote/{run.queue_id}/").content.decode()
     html = SOURCE.sub("", html)
-    assert "Why &lt;so&gt; blue?</h2>" in html
+    assert "Why &lt;so&gt; blue?</p>" in html
     assert '<p class="role">Assistant</p>' in html
     assert "<strong>bold</strong>" in html
     assert "<script>alert" not in html

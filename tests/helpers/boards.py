@@ -78,6 +78,21 @@ def many_judges() -> Run:
     return _finished(_run(shares, pairs=80), people=2)
 
 
+def long_names() -> Run:
+    """Judges whose names are long, without a place to break them, or written from right to left."""
+    shares = {
+        "a-provider-of-many-models/judge-with-a-long-name-2026-11-28": 0.9,
+        "judge_without_a_hyphen_in_a_name_that_goes_on": 0.8,
+        "قاض حذر ومتأن من بلاد بعيدة": 0.7,
+        "שופט מהיר": 0.4,
+    }
+    run = _run(shares, pairs=60)
+    Inference.objects.filter(project=run.queue.project, generator="generator-0").update(
+        generator="a-generator-with-a-name-that-goes-on-and-on-and-on/2026-11-28"
+    )
+    return _finished(run, people=2)
+
+
 def imported_ties() -> Run:
     """People say tie and both bad, which no judge of the import was asked for."""
     run = _run({"left-or-right": 0.8, "right-or-left": 0.6}, pairs=40, baselines={})
@@ -149,8 +164,8 @@ BOARDS = {
     board.__name__: board
     for board in (
         *(nobody_has_voted, three_votes, only_baselines, all_equal, clear_winner),
-        *(after_an_exclusion, twelve_judges, many_judges, ratings, imported_ties, flagged_items),
-        *(near_tie, one_voter, twelve_prompts, in_tuning, rare_answers),
+        *(after_an_exclusion, twelve_judges, many_judges, long_names, ratings, imported_ties),
+        *(flagged_items, near_tie, one_voter, twelve_prompts, in_tuning, rare_answers),
     )
 }
 
