@@ -218,6 +218,22 @@ class Tick(NamedTuple):
     anchor: str = "middle"
 
 
+class Placed:
+    """A graph whose ticks can be placed on a page of any width."""
+
+    x_ticks: list[Tick]
+    plot_left: int
+    plot_width: int
+
+    @property
+    def places(self) -> list[tuple[float, Tick]]:
+        """Where the ticks below are, in per cent of the plot."""
+        return [
+            (round(100 * (tick.at - self.plot_left) / self.plot_width, 2), tick)
+            for tick in self.x_ticks
+        ]
+
+
 class Curve(NamedTuple):
     """A judge's figure at several places, ascending; None where there is none."""
 
@@ -245,7 +261,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class LineGraph:
+class LineGraph(Placed):
     lines: list[Line]
     y_ticks: list[Tick]
     x_ticks: list[Tick]
@@ -263,14 +279,6 @@ class LineGraph:
     label_x: int = _RIGHT + _LEADER
     # Some of the places with the value of each line there.
     table: list[tuple[int, list[float]]] = field(default_factory=list)
-
-    @property
-    def places(self) -> list[tuple[float, Tick]]:
-        """Where the ticks below are, in per cent of the plot, on a page of any width."""
-        return [
-            (round(100 * (tick.at - self.plot_left) / self.plot_width, 2), tick)
-            for tick in self.x_ticks
-        ]
 
     @property
     def names_width(self) -> int:

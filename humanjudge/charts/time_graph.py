@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from humanjudge.charts.graphs import Tick
+from humanjudge.charts.graphs import Placed, Tick
 
 _LEFT, _TOP, _WIDTH = 44, 12, 640
 _RIGHT: Final = _LEFT + _WIDTH
@@ -33,7 +33,7 @@ class Dot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QualityGraph:
+class QualityGraph(Placed):
     # While the start value weighs more than half, and from then on.
     early_path: str
     path: str
@@ -44,6 +44,7 @@ class QualityGraph:
     table: list[Point]
     plot_left: int = _LEFT
     plot_right: int = _RIGHT
+    plot_width: int = _WIDTH
     height: int = _BOTTOM + 24
     width: int = _RIGHT + 16
 
@@ -119,11 +120,12 @@ def _time_ticks(first: datetime, end: datetime) -> list[Tick]:
     elif timedelta(0) < span < timedelta(minutes=10):
         form = "%H:%M:%S"
     if not span:
-        return [Tick(_RIGHT, end.strftime(form))]
-    shares = [number / (_X_TICKS - 1) for number in range(_X_TICKS)]
+        return [Tick(_RIGHT, end.strftime(form), "end")]
+    anchors = ["start", *["middle"] * (_X_TICKS - 2), "end"]
     return [
-        Tick(round(_LEFT + _WIDTH * share, 1), (first + span * share).strftime(form))
-        for share in shares
+        Tick(round(_LEFT + _WIDTH * share, 1), (first + span * share).strftime(form), anchor)
+        for number, anchor in enumerate(anchors)
+        for share in [number / (_X_TICKS - 1)]
     ]
 
 
@@ -142,13 +144,14 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VotesGraph:
+class VotesGraph(Placed):
     columns: list[Column]
     x_ticks: list[Tick]
     most: int
     column_width: float
     plot_left: int = _VOTES_LEFT
     plot_right: int = _VOTES_LEFT + _VOTES_WIDTH
+    plot_width: int = _VOTES_WIDTH
     plot_top: int = _VOTES_TOP
     plot_bottom: int = _VOTES_BOTTOM
     height: int = _VOTES_BOTTOM + 24
@@ -183,9 +186,9 @@ def votes_graph(votes: Sequence[tuple[datetime, int]], unit: str) -> VotesGraph 
                 round(_VOTES_LEFT + place * width, 1), _VOTES_BOTTOM - height, height, label, number
             )
         )
-    ends = [Tick(columns[0].x, columns[0].label)]
+    ends = [Tick(columns[0].x, columns[0].label, "start")]
     if len(columns) > 1:
-        ends.append(Tick(round(columns[-1].x + width, 1), columns[-1].label))
+        ends.append(Tick(round(columns[-1].x + width, 1), columns[-1].label, "end"))
     return VotesGraph(columns, ends, most, round(max(1.0, min(width - 1, 40.0)), 1))
 
 

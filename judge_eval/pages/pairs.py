@@ -1,5 +1,6 @@
 """The pairs of a run as a list, and one of them: its outputs, verdicts, calls and votes."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -37,7 +38,7 @@ from judge_eval.selectors import verdicts_on
 from judge_eval.web import find_run, run_page, score_text
 from voting.choices import LABELS, ONE, SWAPPED, VOTES_FOR, short_name
 from voting.conversations import latest
-from voting.disputes import majority
+from voting.disputes import Vote, majority
 from voting.kinds import kind_of
 from voting.ledger.counts import votes_on
 from voting.models import Entry, Item, Queue
@@ -55,6 +56,8 @@ FILLS = {
     "pass": "done",
     "flag": "other",
 }
+# Choices that are the study's own: categories take these in turn, ratings are ever fuller.
+OWN_FILLS = ("done", "other", "bad", "all")
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
 
@@ -75,12 +78,27 @@ class PairLine:
     pair: Item
     query: str
     shows_verdicts: bool
+    # On an item whose choices are the study's own.
+    votes: Sequence[Vote] = ()
 
     @property
     def said(self) -> dict[str, int]:
         """The votes by what they say, where the reader may see that."""
         counts = {choice: getattr(self.pair, name) for choice, name in VOTES_FOR.items()}
+        if self.votes:
+            own = Counter(choice for choice, _ in self.votes)
+            counts = {choice: own[choice] for choice in self.run.queue.ballot}
         return {choice: n for choice, n in counts.items() if n and self.shows_verdicts}
+
+    def fill_of(self, choice: str) -> tuple[str, str]:
+        """Return how the votes for a choice are filled in the bar, and how full."""
+        if choice in FILLS:
+            return FILLS[choice], "1"
+        ballot = self.run.queue.ballot
+        place = ballot.index(choice)
+        if self.run.queue.kind == Queue.Kind.RATING:
+            return "done", f"{(place + 1) / len(ballot):.2f}"
+        return OWN_FILLS[place % len(OWN_FILLS)], "1"
 
 
 def _prompt_cell(line: PairLine) -> Cell:
@@ -112,11 +130,14 @@ def _said_cell(line: PairLine) -> Cell:
         return Cell(DASH, css="muted")
     ends = [0, *accumulate(counts.values())]
     shares = [
-        (FILLS[choice], f"{100 * start / ends[-1]:.1f}", f"{100 * votes / ends[-1]:.1f}")
+        (*line.fill_of(choice), f"{100 * start / ends[-1]:.1f}", f"{100 * votes / ends[-1]:.1f}")
         for (choice, votes), start in zip(counts.items(), ends, strict=False)
     ]
-    parts = format_html_join("", '<rect class="{}" x="{}%" width="{}%" height="100%"/>', shares)
-    words = ", ".join(f"{votes} {short_name(choice)}" for choice, votes in counts.items())
+    rect = '<rect class="{}" fill-opacity="{}" x="{}%" width="{}%" height="100%"/>'
+    parts = format_html_join("", rect, shares)
+    # A number that is a rating is told from how many gave it.
+    times = " \N{MULTIPLICATION SIGN}" if line.run.queue.kind == Queue.Kind.RATING else ""
+    words = ", ".join(f"{votes}{times} {short_name(choice)}" for choice, votes in counts.items())
     bar = format_html('<svg class="bar" aria-hidden="true">{}</svg>', parts)
     return Cell(bar, small=words, css="")
 
@@ -176,7 +197,12 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
     voted = [pair.pk for pair in pairs if pair.votes]
     closed = set() if hides else hidden_from(request, run.queue.project, voted)
     query = pairs_query(order, part)
-    lines = [PairLine(run, pair, query, not hides and pair.pk not in closed) for pair in pairs]
+    has_own = run.queue.kind in (Queue.Kind.CATEGORY, Queue.Kind.RATING)
+    votes = votes_on(Q(item__in=voted)) if has_own and not hides else {}
+    lines = [
+        PairLine(run, pair, query, not hides and pair.pk not in closed, votes.get(pair.pk, ()))
+        for pair in pairs
+    ]
     context = {
         "run": run,
         "page": page,

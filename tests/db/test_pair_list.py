@@ -109,13 +109,29 @@ def test_a_bar_and_words_say_who_said_what(run):
         "4": "",
         "5": "1 A",
     }
-    assert '<rect class="bad" x="50.0%" width="50.0%" height="100%"/>' in response.content.decode()
-    # Before anybody voted there is no column, and none of words that nothing counts by.
+    bar = '<rect class="bad" fill-opacity="1" x="50.0%" width="50.0%" height="100%"/>'
+    assert bar in response.content.decode()
+    # Before anybody voted there is no column.
     assert said_on(list_of(make_run())) is None
-    rated = make_single_run(outputs=["a joke"], kind="category", ballot=["pun", "dark"])
-    make_vote(make_voter(rated), pairs_of(rated)[0], "pun")
-    seal_all(rated.queue.project)
-    assert said_on(list_of(rated)) is None
+
+
+@pytest.mark.parametrize(
+    "kind, ballot, fills",
+    [
+        ("category", ["pun", "dark", "silly"], [("done", "1"), ("bad", "1")]),
+        ("rating", ["1", "2", "4"], [("done", "0.33"), ("done", "1.00")]),
+    ],
+)
+def test_the_bar_of_a_study_s_own_choices_is_in_the_order_of_its_ballot(kind, ballot, fills):
+    run = make_single_run(outputs=["a joke", "another"], kind=kind, ballot=ballot, votes_per_item=3)
+    for choice in (ballot[2], ballot[0], ballot[2]):
+        make_vote(make_voter(run), pairs_of(run)[0], choice)
+    seal_all(run.queue.project)
+    response = list_of(run, "?sort=")
+    times = " \N{MULTIPLICATION SIGN}" if kind == "rating" else ""
+    assert said_on(response) == {"1": f"1{times} {ballot[0]}, 2{times} {ballot[2]}", "2": ""}
+    page = response.content.decode()
+    assert re.findall(r'<rect class="(\w+)" fill-opacity="([^"]+)"', page) == fills
 
 
 def test_no_bar_tells_of_an_item_that_is_open_to_the_reader(run):

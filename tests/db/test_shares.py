@@ -564,7 +564,7 @@ def test_every_chart_has_files_of_its_own(run):
         for suffix in ("svg", "png", "csv"):
             assert f'href="{link}{name}.{suffix}"' in page
         drawing = read(link, f"{name}.svg").content.decode()
-        assert "var(" not in drawing
+        assert ("viewBox" in drawing, "var(" in drawing) == (True, False)
         assert "currentColor" not in drawing
         ElementTree.fromstring(drawing)
         assert read(link, f"{name}.png").content.startswith(b"\x89PNG")
@@ -572,6 +572,10 @@ def test_every_chart_has_files_of_its_own(run):
     for unknown in ("score-items.svg", "picture.pdf", "run-2-picture.svg", "nothing"):
         assert read(link, unknown).status_code == 404
     assert page.count("The same as a table") == 4  # the judges are a table of their own
+    # On the page letters keep their size: what is stretched has none.
+    stretched = re.findall(r"<svg[^>]*viewBox(?:(?!<svg).)*?</svg>", page, re.DOTALL)
+    assert len(stretched) >= 2
+    assert [drawing for drawing in stretched if "<text" in drawing] == []
 
 
 def test_a_report_in_one_file_needs_nothing_else(run):

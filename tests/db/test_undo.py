@@ -74,6 +74,8 @@ def test_what_was_taken_back_and_skipped_is_found_under_ones_own_votes():
     again = f"/vote/{run.queue_id}/?again={pairs[1].pk}"
     assert ("taken back" in text_of(page), page.content.decode().count("?again=")) == (True, 1)
     assert f'href="{again}"' in page.content.decode()
+    # On a phone each vote is a card: the way to change it is in view.
+    assert page.content.decode().count('data-label="You chose"') == 2
     assert ballots_in(client.get(again))
     make_vote(voter, pairs[1], "B")
     page = client.get(mine)

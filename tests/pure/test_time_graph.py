@@ -26,6 +26,8 @@ def test_the_line_begins_at_the_initial_score_and_is_level_until_the_next_vote()
     graph = quality_graph(0.5, points((0, 1.0, 1, 1), (50, 0.0, 2, 1), (100, 0.5, 3, 2)))
     assert graph.path == "M44.0 112.0H44.0V12.0H364.0V212.0H684.0V112.0"
     assert graph.end_y == 112.0
+    places = [(at, tick.anchor) for at, tick in graph.places]
+    assert places == [(0, "start"), (33.33, "middle"), (66.67, "middle"), (100, "end")]
 
 
 def test_the_line_is_dotted_until_the_start_value_weighs_half():
