@@ -128,6 +128,8 @@ class ColumnChoice(NamedTuple):
     values: list[Choice]
     # Fields for names that no column has.
     asks: list[forms.BoundField]
+    # Whether its name, which is no field of ours, or its values told what it is.
+    is_guessed: bool = False
 
 
 def _name(label: str, help_text: str) -> forms.CharField:
@@ -458,6 +460,7 @@ class ImportForm(ProjectForm):
             " · ".join(self.preview.examples.get(column, ())),
             self._values(number, column, role),
             [],
+            is_guessed=bool(role) and role == usual != column,
         )
 
     def _is_graded(self, column: ColumnChoice) -> bool:
