@@ -20,7 +20,8 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         yield f"metric_output is {answer!r}: nobody can say the opposite of it"
         return
     item = single(content_of(sample.get("user_input")), content_of(sample.get("response")))
-    key, prompt = next(iter((record.get("prompts") or {}).items()), ("metric", {}))
+    prompts: dict[str, Values] = record.get("prompts") or {"metric": {}}
+    key, prompt = next(iter(prompts.items()))
     judge = key.removeprefix("single_turn_").removesuffix("_prompt").replace("_", " ")
     reason = (prompt.get("prompt_output") or {}).get("reason")
     yield item | {"judge": judge, "verdict": _ANSWERS[answer]} | filled({"feedback": reason})
