@@ -65,14 +65,15 @@ def note(job: Import, **facts: Any) -> None:
 
 
 def counted(job: Import, items: Iterable[AnyItem]) -> Iterator[AnyItem]:
-    """Note now and then how many rows were read, and notice a lost lease."""
-    due = 0.0
+    """Note now and then how many rows were read, all at last, and notice a lost lease."""
+    due, rows = 0.0, 0
     for rows, item in enumerate(items, start=1):
         if time.monotonic() > due:
             due = time.monotonic() + RENEWED_EVERY
             # A bundle is read more than once.
             note(job, rows_read=max(rows, job.rows_read))
         yield item
+    note(job, rows_read=max(rows, job.rows_read))
 
 
 def finish(job: Import, report: ImportReport) -> None:

@@ -444,7 +444,7 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
     roles, taken = roles_of(paths, shape), set[str]()
     if {shape.name, *shape.outputs} & {*roles.values()}:
         # Columns are called as ours are; but a prompt that is not must not be lost.
-        prompts = [it for it in paths if _field_at(it) == "prompt" and not roles[it]]
+        prompts = [it for it in paths if field_called(_last_step(it)) == "prompt" and not roles[it]]
         return roles | dict.fromkeys(
             prompts[:1] if "prompt" not in roles.values() else (), "prompt"
         )
@@ -464,10 +464,6 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
 def _last_step(path: str) -> str:
     """Return the name that stands last in a path, without quotes."""
     return re.split(r"[.\[\]]+", path)[-1].strip('"')
-
-
-def _field_at(path: str) -> str:
-    return field_called(_last_step(path))
 
 
 def guessed_roles(facts: Mapping[str, ColumnFacts], shape: Shape) -> dict[str, str]:

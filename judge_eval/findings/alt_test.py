@@ -93,14 +93,11 @@ class _Reading:
         if self._asks.takes_grades:
             answers[self._main] = quality_of(choice, None) if worth is None else worth
         elif choice and self._queue.kind != Queue.Kind.TEXT:
-            answers[self._main] = self._typed(choice)
+            # As the test compares it: a rating as a number, labels as a set.
+            labelled = kind_of(self._queue).labelled(choice, self._asks)
+            answers[self._main] = labelled.get(self._main, choice)
         for task, answer in answers.items():
             by_task[task][who][position] = tuple(answer) if isinstance(answer, list) else answer
-
-    def _typed(self, choice: str) -> object:
-        """Return a choice as the test compares it: a rating as a number, labels as a set."""
-        labels = kind_of(self._queue).labelled(choice, self._asks)
-        return labels.get(self._main, choice)
 
     def tasks(self, every: int, judges: int) -> Iterator[TaskAnswers]:
         main = self._main

@@ -184,8 +184,12 @@ def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
             return HttpResponseClientRefresh()
         if request.GET.get("seen") == seen:
             return HttpResponse(status=204)
+    # What is written is more than one thing a row; it is told in rows of the file.
+    rows = job.rows_read or job.to_write
     context = _result(job) | {
         "job": job,
+        "rows": rows,
+        "rows_written": rows * job.written // max(job.to_write, 1),
         "seen": seen,
         "line": line,
         "is_live": state in Import.UNFINISHED,

@@ -162,13 +162,6 @@ def _attached(answer: HttpResponse, run: Run, requested: Request, name: str) -> 
     return answer
 
 
-def _board_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
-    # A part has no ELO of its own.
-    return file_rows(
-        figures, {} if requested.part.kind else selectors.board(run, is_live=requested.is_live).elo
-    )
-
-
 def _alt_test_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     every = [(test.task, judge) for test in figures.alt_tests.values() for judge in test.judges]
     keys = sorted({key for _, judge in every for key in judge.winning_rates or {}})
@@ -235,7 +228,10 @@ def _models_rows(run: Run, requested: Request, figures: RunFindings) -> list[Fil
 
 
 TABLES: Final[dict[str, Callable[[Run, Request, RunFindings], list[FileRow]]]] = {
-    "board": _board_rows,
+    # A part has no ELO of its own.
+    "board": lambda run, requested, figures: file_rows(
+        figures, {} if requested.part.kind else selectors.board(run, is_live=requested.is_live).elo
+    ),
     "alt-test": _alt_test_rows,
     "models": _models_rows,
     "corrected": lambda run, requested, figures: corrected_file_rows(figures),

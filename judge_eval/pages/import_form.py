@@ -105,11 +105,6 @@ ASKED: Final = (
 )
 
 
-def _format_title(name: str) -> str:
-    title = READERS[name].title if name in READERS else name
-    return OWN_FORMATS.get(name, title)
-
-
 class Choice(NamedTuple):
     """A select: its name, what it is about, and its options, of which one is chosen."""
 
@@ -128,6 +123,8 @@ class ColumnChoice(NamedTuple):
     values: list[Choice]
     # Fields for names that no column has.
     asks: list[forms.BoundField]
+    # Whether its name, which is no field of ours, or its values told what it is.
+    is_guessed: bool = False
 
 
 def _name(label: str, help_text: str) -> forms.CharField:
@@ -274,7 +271,8 @@ class ImportForm(ProjectForm):
         self.is_import = self.posted.get("do") == "import"
         self._leave_out_fields()
         self._offer_readings()
-        formats = sorted({_format_title(name) for name in self.preview.formats.values()})
+        titles = {reader.id: reader.title for reader in READERS.values()} | OWN_FORMATS
+        formats = sorted({titles.get(name, name) for name in self.preview.formats.values()})
         self.recognised = ", ".join(formats)
         recognised = [("", f"{self.recognised}, as recognised")] if formats else []
         by_columns = [(name, f"{words}, by columns") for name, words in IN_WORDS.items()]
@@ -458,6 +456,7 @@ class ImportForm(ProjectForm):
             " · ".join(self.preview.examples.get(column, ())),
             self._values(number, column, role),
             [],
+            is_guessed=bool(role) and role == usual != column,
         )
 
     def _is_graded(self, column: ColumnChoice) -> bool:

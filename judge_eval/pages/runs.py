@@ -82,11 +82,6 @@ def _state_cell(line: RunLine) -> Cell:
     return Cell(format_html("{}{}", state, alarms), css="")
 
 
-def _votes_cell(line: RunLine) -> Cell:
-    simulated = "simulated" if line.run.queue.is_simulated else ""
-    return Cell(f"{line.run.board.votes:,}", small=simulated)
-
-
 def _vote_cell(line: RunLine) -> Cell:
     if not line.may_vote:
         return Cell()
@@ -106,7 +101,10 @@ RUNS: Final = Listing[RunLine](
         Column("State", _state_cell, orders={"state": ("state", "-created_at", "pk")}),
         Column(
             "Votes",
-            _votes_cell,
+            lambda line: Cell(
+                f"{line.run.board.votes:,}",
+                small="simulated" if line.run.queue.is_simulated else "",
+            ),
             css="num",
             orders={"votes": ("-board__votes", "-created_at", "pk")},
         ),

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, NamedTuple
@@ -217,6 +217,7 @@ def _page(
     compared = [wordings[side].text for side in sides if side in wordings]
     floating = floating_models(run)
     is_tagged = [each.tag is not None for each in disagreements]
+    pairs = pairs_beginning(run, [each.verdict.item.position for each in disagreements])
     context: Context = {
         "run": run,
         "tab": "run",
@@ -238,7 +239,10 @@ def _page(
         ],
         "looks": f"Held-out looked at {number_of(len(history.looks), 'time')}",
         "chosen": chosen,
-        "disagreements": _cards(run, chosen.name if chosen else "", disagreements),
+        "disagreements": [
+            _card(chosen.name if chosen else "", each, pairs[each.verdict.item.position])
+            for each in disagreements
+        ],
         "listed_number": listed_number(len(disagreements), run.queue.noun),
         # The card that is open: the first that nobody has sorted.
         "turn": is_tagged.index(False) if False in is_tagged else 0,
@@ -309,11 +313,6 @@ class DisagreementCard:
 def side_in_words(choice: str) -> str:
     """Name a choice as on the card, whose first output stands on the left."""
     return {"A": "the left", "B": "the right"}.get(choice) or short_name(choice)
-
-
-def _cards(run: Run, name: str, disagreements: Sequence[Disagreement]) -> list[DisagreementCard]:
-    pairs = pairs_beginning(run, [each.verdict.item.position for each in disagreements])
-    return [_card(name, each, pairs[each.verdict.item.position]) for each in disagreements]
 
 
 def _card(name: str, disagreement: Disagreement, pair: Any) -> DisagreementCard:

@@ -236,7 +236,9 @@ def answer_by_calls(verdict: Verdict, calls: Sequence[Call]) -> Answer:
             for order in sorted({call.order for call in calls})
         }
         if verdict.judge.recipe:
-            _one_model(verdict.judge, calls)
+            # A model of a judge answers by the name by which it has answered first.
+            first = _first_name(verdict.judge.pk, calls[0].provider, calls[0].model)
+            _one_name(calls, {first} - {""})
     except NoVerdict as reason:
         return Answer(error=str(reason))
     rates = [rate for _, rate in samples.values()]
@@ -255,12 +257,6 @@ def _as_answer(answer: Combined, sample_consistency: float | None = None) -> Ans
         picks=answer.picks,
         sample_consistency=sample_consistency,
     )
-
-
-def _one_model(judge: Judge, calls: Sequence[Call]) -> None:
-    """Insist that a model of a judge answers by the name by which it has answered first."""
-    first = _first_name(judge.pk, calls[0].provider, calls[0].model)
-    _one_name(calls, {first} - {""})
 
 
 def _one_name(calls: Sequence[Call], names: Collection[str] = ()) -> str:

@@ -5,6 +5,7 @@ somebody's hand, the most urgent first, each with a word that leads it. `Words.n
 the further figures.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,16 +38,6 @@ NAMED_SELF_AGREEMENT: Final = 0.9
 
 def _percent(share: float | None) -> str:
     return f"{100 * (share or 0):.0f} %"
-
-
-def _cut(name: str) -> str:
-    """Return a name of several words as one: its first and its last, which tells it from others.
-
-    >>> _cut("Judge with the short rubric"), _cut("gpt-4")
-    ('Judge…rubric', 'gpt-4')
-    """
-    words = name.split()
-    return f"{words[0]}…{words[-1]}" if len(words) > 1 else name
 
 
 def _are(things: Sequence[object]) -> str:
@@ -209,7 +200,9 @@ class Words:
             return [f"{first[:1].upper()}{first[1:]}" if is_first else first, *rest]
         sentences = self._sentences()
         if len(" ".join(sentences).split()) > MOST_WORDS - WORDS_OF_STOP:
-            return replace(self, names=[_cut(name) for name in self.names])._sentences()
+            # The first word of each name and its last, which tells it from others.
+            cut = [re.sub(r"\s+(.*\s)?", "…", name, count=1) for name in self.names]
+            return replace(self, names=cut)._sentences()
         return sentences
 
     def _sentences(self) -> list[str]:
@@ -245,7 +238,9 @@ class Words:
         """Say what else one must know to read the figures."""
         if not self.votes or not self.judges:
             return []
-        return [*self._no_longer_claimed(), *self._never_right(), *self._cut(), *self._lack()]
+        gone = [self._claim(one, other) for one, other, _ in self.withdrawn]
+        lost = [f"No longer claimed: {listed(_first(gone, 'more'))}."] if gone else []
+        return [*lost, *self._never_right(), *self._cut(), *self._lack()]
 
     # --- the headline ---------------------------------------------------------------------------
 
@@ -667,11 +662,6 @@ class Words:
         return f"Asked again, they answer alike: {listed(_first(texts, 'more'))}." if texts else ""
 
     # --- the notes ------------------------------------------------------------------------------
-
-    def _no_longer_claimed(self) -> Iterator[str]:
-        gone = [self._claim(one, other) for one, other, _ in self.withdrawn]
-        if gone:
-            yield f"No longer claimed: {listed(_first(gone, 'more'))}."
 
     def _claim(self, one: int, other: int | None) -> str:
         if other is None:

@@ -277,12 +277,6 @@ def read_config(run: Run, data: object) -> CompositeConfig:
     return config
 
 
-def _component_name(judge: str) -> str:
-    """Return a judge's name where a component may be called so."""
-    is_free = judge != "rendered" and len(judge) <= LONGEST_NAME
-    return judge if is_free and re.fullmatch(NAME, judge) else ""
-
-
 def proposal(run: Run) -> JsonObject:
     """Return data to start from: scores of the first judges, else their choices, else people's."""
     done = _verdicts(run).exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
@@ -291,8 +285,11 @@ def proposal(run: Run) -> JsonObject:
         ("judge_score", scored) if scored.exists() else ("judge_wins", done.exclude(winner=""))
     )
     names = dict.fromkeys(verdicts.values_list("judge__name", flat=True).distinct())
+    # What a component may be called.
+    free = {name for name in names if len(name) <= LONGEST_NAME and re.fullmatch(NAME, name)}
+    free -= {"rendered"}
     sources: dict[str, dict[str, str]] = {
-        _component_name(name) or f"judge {place}": {"from": kind, "judge": name}
+        name if name in free else f"judge {place}": {"from": kind, "judge": name}
         for place, name in enumerate([*names][:MOST_PROPOSED], start=1)
     }
     what = "Judges count alike" if sources else "What people choose is what the work is for"

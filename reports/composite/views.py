@@ -16,7 +16,7 @@ from humanjudge.lib.text import listed, number_of
 from judge_eval.access import can, hidden_from
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.few import require_votes_first
-from judge_eval.findings.filters import Parts, Slice
+from judge_eval.findings.filters import Slice
 from judge_eval.models import Run
 from judge_eval.stats.bootstrap import Resampling
 from judge_eval.web import run_action, run_page
@@ -103,7 +103,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     closed = hidden_from(request, run.queue.project, pairs)
     starts = Inference.objects.annotate(start=beginning("prompt", 200)).only("generator")
     rows = starts.in_bulk(list(page))
-    number = number_of(page.paginator.count, "output")
+    number, parts = number_of(page.paginator.count, "output"), parts_of(run)
     return {
         "config": config,
         "result": _result(config, components[0], ranked[0], outputs),
@@ -123,7 +123,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
         ],
         "outputs": f"{number}: {part.in_words}" if part.kind else number,
         "empty": "No output belongs to this part." if part.kind else "This run has no outputs yet.",
-        "parts": _parts(run),
+        "parts": parts and parts.model_copy(update={"voter_groups": []}),
         "chosen_part": str(part),
     }
 
@@ -134,13 +134,21 @@ def _result(
     ranked: Mapping[UUID, compute.Composite],
     outputs: sources.Outputs,
 ) -> Context:
-    """Return what a composite comes to, and of what it is made."""
+    """Return what a composite comes to and which gates failed, and of what it is made."""
     whole = compute.whole(ranked.values())
+    failed = [f"{name} on {number_of(n, 'output')}" for name, n in whole.failed.most_common()]
+    lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
+    missing = [f"{name} on {number_of(n, 'output')}" for name, n in whole.missing.most_common()]
+    if missing:
+        lines.append(f"Gates without a value, which makes a composite 0 too: {listed(missing)}.")
+    if whole.without:
+        has = "has" if whole.without == 1 else "have"
+        lines.append(f"{number_of(whole.without, 'output')} {has} no composite; the list says why.")
     return {
         "config": config,
         "mean": DASH if whole.mean is None else f"{whole.mean:.2f}",
         "outputs": f"mean composite of {number_of(whole.items, 'output')}",
-        "lines": _lines(whole),
+        "lines": lines,
         "components": _components(config, components.values()),
         "without": outputs.without(config),
     }
@@ -170,24 +178,6 @@ def ranked_by(
     ]
     composites.sort(key=lambda each: (each[1].value is None, -(each[1].value or 0)))
     return dict(composites)
-
-
-def _lines(whole: compute.Whole) -> list[str]:
-    """Say which gates failed, or have no value, and how many outputs have no composite."""
-    failed = [f"{name} on {number_of(n, 'output')}" for name, n in whole.failed.most_common()]
-    lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
-    missing = [f"{name} on {number_of(n, 'output')}" for name, n in whole.missing.most_common()]
-    if missing:
-        lines.append(f"Gates without a value, which makes a composite 0 too: {listed(missing)}.")
-    if whole.without:
-        has = "has" if whole.without == 1 else "have"
-        lines.append(f"{number_of(whole.without, 'output')} {has} no composite; the list says why.")
-    return lines
-
-
-def _parts(run: Run) -> Parts | None:
-    parts = parts_of(run)
-    return parts and parts.model_copy(update={"voter_groups": []})
 
 
 def _components(

@@ -248,17 +248,18 @@ def change_reputation(request: HttpRequest, project: Project, voter_id: UUID) ->
 # --- invites --------------------------------------------------------------------------------------
 
 
-def _invite_cell(run: Run) -> Cell:
-    return Cell("Invite people", after=f" to {run.name}", href=invites_address(run), css="")
-
-
 # Runs, and in words how many invites each has and how many people came by them.
 INVITES: Final = Listing[tuple[Run, str]](
     "Invites of each run",
     [
         Column("Run", lambda row: name_cell(row[0].name)),
         Column("Invites", lambda row: row[1]),
-        Column("", lambda row: _invite_cell(row[0])),
+        Column(
+            "",
+            lambda row: Cell(
+                "Invite people", after=f" to {row[0].name}", href=invites_address(row[0]), css=""
+            ),
+        ),
     ],
     search=("name",),
 )

@@ -118,11 +118,6 @@ def _is_live(key: ApiKey) -> bool:
     return key.revoked_at is None and not is_expired
 
 
-def _scopes(key: ApiKey) -> str:
-    scopes = listed(ApiKey.Scope(s).label for s in key.scopes if s in ApiKey.Scope.values)
-    return scopes or "do nothing"
-
-
 def _made(key: ApiKey) -> str:
     by = f" by {key.user.get_username()}" if key.user else ""
     return f"{key.created_at:%-d %b %Y}{by}, for {key.get_kind_display()}"
@@ -147,7 +142,13 @@ KEYS: Final = Listing[ApiKey](
     "Keys",
     [
         Column("Key", lambda key: name_cell(key.name, small=f"{key.kind}_{key.prefix}…")),
-        Column("It may", _scopes),
+        Column(
+            "It may",
+            lambda key: (
+                listed(ApiKey.Scope(s).label for s in key.scopes if s in ApiKey.Scope.values)
+                or "do nothing"
+            ),
+        ),
         Column("Made", _made),
         Column(
             "Last used", lambda key: _when(key.last_used_at) if key.last_used_at else "never used"

@@ -159,14 +159,11 @@ def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
     context = _live_context(project) | {"seen": seen}
     if request.htmx:
         return render(request, "reports/_quality.html", context)
-    form = SettingsForm(initial=initial_values(_newest(project)), label_suffix="")
+    newest = settings_of(project).values_list("payload", flat=True).first()
+    parameters = parameters_in(newest) if newest else DEFAULT
+    form = SettingsForm(initial=initial_values(parameters), label_suffix="")
     context |= {"form": form, "tab": "quality"}
     return render(request, "reports/quality.html", context)
-
-
-def _newest(project: Project) -> Parameters:
-    payload = settings_of(project).values_list("payload", flat=True).first()
-    return parameters_in(payload) if payload else DEFAULT
 
 
 def _live_context(project: Project) -> Context:

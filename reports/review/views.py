@@ -171,11 +171,6 @@ def _choose_cell(line: ReviewLine) -> Cell:
     return Cell(format_html(box, review.item_id, review.after or "", title, closed), css="")
 
 
-def _since_cell(line: ReviewLine) -> Cell:
-    since = line.review.since
-    return Cell(f"{since:%-d %b %Y %H:%M}", title=f"{timesince(since)} ago", css="nowrap")
-
-
 def _state(review: Review) -> str:
     calm = "flagged" if review.flags and not review.is_divided else "settled"
     return "waiting" if review.waits else DONE.get(review.decided, calm)
@@ -198,7 +193,14 @@ REVIEWS: Final = Listing[ReviewLine](
             css="num",
         ),
         Column("State", lambda line: _state(line.review)),
-        Column("Since", _since_cell),
+        Column(
+            "Since",
+            lambda line: Cell(
+                f"{line.review.since:%-d %b %Y %H:%M}",
+                title=f"{timesince(line.review.since)} ago",
+                css="nowrap",
+            ),
+        ),
     ],
     per_page=PER_PAGE,
 )

@@ -6,7 +6,6 @@ Whoever rewrote a ledger would have to rewrite the mails and logs of others, too
 import logging
 from datetime import datetime, timedelta
 from typing import Final
-from uuid import UUID
 
 from django.conf import settings
 from django.core.mail import send_mail
@@ -27,7 +26,8 @@ logger = logging.getLogger("humanjudge.heads")
 
 def publish_heads(now: datetime) -> None:
     """Publish the head of every ledger that has grown since the last one, once a day at most."""
-    with_readers = Q() if settings.LEDGER_HEADS_TO else Q(pk__in=_heard_by_webhooks())
+    heard_by = {webhook.project_id for webhook in listeners(EVENT)}
+    with_readers = Q() if settings.LEDGER_HEADS_TO else Q(pk__in=heard_by)
     published = PublishedHead.objects.filter(project=OuterRef("pk"))
     is_done = Exists(published.filter(Q(seq=OuterRef("head_seq")) | Q(at__gt=now - EVERY)))
     for project in Project.objects.filter(with_readers, ~is_done, head_seq__gt=0):
@@ -37,10 +37,6 @@ def publish_heads(now: datetime) -> None:
             PublishedHead.objects.create(
                 project=project, seq=project.head_seq, hash=project.head_hash, at=now
             )
-
-
-def _heard_by_webhooks() -> set[UUID]:
-    return {webhook.project_id for webhook in listeners(EVENT)}
 
 
 def _words(project: Project) -> str:

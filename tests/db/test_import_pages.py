@@ -213,6 +213,16 @@ def test_it_says_how_a_file_was_recognised(file, recognised, shown):
     assert "Imported: " in text_of(imported_by(client, address))
 
 
+def test_what_was_guessed_is_marked_where_nothing_is_asked_beside_it():
+    client = user_client()
+    row = {"prompt": "Why so?", "AntwortA": "An answer.", "AntwortB": "Another one."}
+    rows = [row | {"Besser": choice} for choice in "AB"]
+    page = text_of(client.get(brought(client, csv_of(rows))))
+    assert page.count("✓ guessed") == 2
+    for column in ("AntwortA", "AntwortB"):
+        assert f"{column} ✓ guessed" in page
+
+
 def test_a_public_format_may_be_read_by_its_columns_instead():
     client = user_client()
     address = brought(client, lines_of(MTBENCH | {"pair": 7}))
@@ -361,7 +371,9 @@ def test_the_page_follows_an_import_and_asks_for_nothing_when_nothing_is_new():
     Import.objects.update(rows_read=7)
     newer = client.get(f"{address}?state=waiting&seen=0-0", headers=HTMX)
     assert "seen=7-0" in newer.content.decode()
-    Import.objects.update(state="writing", written=1, to_write=4)
+    Import.objects.update(state="writing", written=1, to_write=8, rows_read=4)
+    assert "Writing 0 of 4 rows" in text_of(client.get(address))
+    Import.objects.update(written=2)
     changed = client.get(f"{address}?state=waiting&seen=7-0", headers=HTMX)
     assert changed.headers["HX-Refresh"] == "true"
     writing = client.get(address)

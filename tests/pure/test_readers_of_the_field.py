@@ -53,6 +53,7 @@ KNOWN = {
     "prometheus_pair.jsonl": ("prometheus", 1, 2, 0, 1, 0, 0),
     "promptfoo.json": ("promptfoo", 1, 1, 1, 1, 0, 1),
     "promptfoo.jsonl": ("promptfoo", 2, 2, 2, 2, 0, 0),
+    "ragas.json": ("ragas", 4, 4, 3, 4, 0, 0),
     "rewardbench.jsonl": ("dpo", 1, 2, 1, 0, 0, 0),
     "saferlhf.jsonl": ("saferlhf", 1, 2, 1, 0, 0, 0),
     "summaries.jsonl": ("summaries", 1, 2, 1, 0, 0, 0),
@@ -82,6 +83,7 @@ EXACT = {
     "argilla_flat.jsonl": (1, {"voter": "bob", "labels": {"quality": 5}, "output_a": "Hi."}),
     "argilla_v1.json": (0, {"voter": "ann", "labels": {"quality": 4}, "comment": "Curt."}),
     "deepeval.json": (0, {"judge": "Answer Relevancy", "labels": {MAIN: "pass"}, "score_a": 0.9}),
+    "ragas.json": (3, {"voter": "reviewer", "labels": {MAIN: "flag"}, "comment": "Wrong."}),
     "deepeval_results.json": (0, {"feedback": "On topic.", "labels": {MAIN: "pass"}}),
     "dpo.jsonl": (0, {"prompt": "Hi", "output_a": "Hello.", "output_b": "Go.", "vote": "A"}),
     "fastchat_pair.jsonl": (

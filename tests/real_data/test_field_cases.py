@@ -86,7 +86,6 @@ def test_traces_of_mlflow_bring_people_and_judges():
     "name, prompt",
     [
         ("06-braintrust/experiment.jsonl", "input.question"),
-        ("10-ragas/annotated.json", "metric_input.user_input"),
         ("10-ragas/result.csv", "user_input"),
         ("02-prism/utterances.jsonl", "user_prompt"),
         ("37-page-proposes/fresh.jsonl", "inputs.query"),
@@ -97,6 +96,13 @@ def test_records_of_other_tools_are_refused_with_a_mapping(name, prompt):
     with pytest.raises(CommandError, match="nothing was imported"):
         call_command("import_run", str(FIELD / name), project="Cases", stdout=lines, stderr=lines)
     assert f'"prompt": "{prompt}"' in lines.getvalue()
+
+
+def test_what_a_person_accepted_of_a_ragas_metric_is_their_vote():
+    run, _ = imported(FIELD / "10-ragas/annotated.json")
+    votes = list(votes_of(run).order_by("item__position").values_list("choice", flat=True))
+    assert votes == ["flag", "flag", "pass", "flag", "pass", "pass"]
+    assert [judge.name for judge in run.judges.exclude(provider="baseline")] == ["aspect critic"]
 
 
 def test_a_braintrust_experiment_is_read_by_what_was_proposed(mapped):

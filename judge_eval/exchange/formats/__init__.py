@@ -36,6 +36,7 @@ from judge_eval.exchange.formats import (
     pathscore,
     prometheus,
     promptfoo,
+    ragas,
 )
 from judge_eval.exchange.formats.shapes import nested_as
 from judge_eval.exchange.mapping import ColumnMapping, rows, rows_of
@@ -113,6 +114,7 @@ READERS: Final = Registry[ImportFormat](
     _BuiltIn("promptfoo", "Results with graders and people's gradings.", promptfoo),
     _BuiltIn("Inspect", "Samples of a log with their scores.", inspectlog),
     _BuiltIn("DeepEval", "Test cases with their metrics.", deepeval),
+    _BuiltIn("ragas", "Samples of a metric, and what a person accepted.", ragas),
     _BuiltIn("HelpSteer", "People's preferences, of HelpSteer2 and 3.", helpsteer),
     _BuiltIn("JudgeBench", "Pairs with an objective label, and judges' outputs.", judgebench),
     _BuiltIn("Arena-Hard", "Judgments of a model against a baseline.", arenahard),
