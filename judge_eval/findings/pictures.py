@@ -97,7 +97,7 @@ def draw(graph: Graph, *, is_file: bool = False) -> SafeString:
     """Draw a chart as SVG, in the colours of the page that it stands in, or for a file."""
     lines = "lines_svg" if is_file else "lines"
     name = lines if isinstance(graph, LineGraph) else "intervals"
-    return render_to_string(f"judge_eval/_{name}.html", {"graph": graph, "is_file": is_file})
+    return render_to_string(f"judge_eval/_{name}.html", {"graph": graph})
 
 
 def on_page(figures: RunFindings, name: str) -> SafeString:

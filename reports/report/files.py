@@ -110,7 +110,7 @@ def _over_time(
     name: str, title: str, template: str, graph: Callable[[], object], rows: Rows
 ) -> Chart:
     def draw() -> str:
-        return render_to_string(template, {"graph": graph(), "title": title, "is_file": True})
+        return render_to_string(template, {"graph": graph(), "title": title})
 
     return Chart(name, title, draw, lambda: rows)
 
