@@ -17,7 +17,7 @@ def test_nothing_is_wrong_with_the_page_when_all_of_it_is_open(product, window):
     product.ask("colleague_votes", queue=run["queue"], number=2, choice="both_bad")
     page = window()
     opened(page, product, run)
-    expect(page.locator("svg.quality")).to_be_visible()
+    expect(page.locator("svg.course")).to_be_visible()
     for summary in ("The same as a table", "Exact values", "How it is made", "Change the settings"):
         page.get_by_text(summary, exact=True).click()
     assert faults(page) == []
@@ -29,7 +29,7 @@ def test_the_score_moves_by_itself_while_people_vote_and_what_is_open_stays_open
     opened(page, product, run)
     expect(page.get_by_role("heading", name="No votes yet")).to_be_visible()
     product.ask("colleague_votes", queue=run["queue"], number=1)
-    expect(page.locator("svg.quality")).to_be_visible()
+    expect(page.locator("svg.course")).to_be_visible()
     page.get_by_text("The same as a table").click()
     product.ask("colleague_votes", queue=run["queue"], number=2, choice="both_bad")
     counts = page.locator("dl.counts")
