@@ -70,11 +70,11 @@ def do_for_each(
         own = {"title": words["title"], "about": words, "rows": rows, "opts": page.opts}
         context = page.admin_site.each_context(request) | own | {"media": page.media, "form": form}
         return TemplateResponse(request, "voting/admin_confirm.html", context)
-    done = [row for row in rows if do(row) is not False]
-    for row in done:
+    done_rows = [row for row in rows if do(row) is not False]
+    for row in done_rows:
         row.refresh_from_db()  # the history must not name who was just forgotten
         page.log_change(request, row, f"{words['done']}.")
-    page.message_user(request, f"{words['done']}: {len(done)}.")
+    page.message_user(request, f"{words['done']}: {len(done_rows)}.")
     return None
 
 

@@ -51,8 +51,8 @@ def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
 
 def latest_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     """A voter's last vote on each item: it stands, or was taken back and not given again."""
-    own = own_votes(voter, queue)
-    return own.filter(~Exists(own.filter(item=OuterRef("item"), pk__gt=OuterRef("pk"))))
+    votes = own_votes(voter, queue)
+    return votes.filter(~Exists(votes.filter(item=OuterRef("item"), pk__gt=OuterRef("pk"))))
 
 
 def taken_back(voter: Voter, queue: Queue, item: UUID) -> Item | None:

@@ -52,8 +52,8 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     requested = findings_for(request, run, request.GET.get("part"))
     counts = queue_counts(run.queue)
     # What changes whenever the board does.
-    changing = (run.queue.project.head_seq, run.state, *counts, seen_of(run, requested))
-    seen = "-".join(map(str, changing))
+    parts = (run.queue.project.head_seq, run.state, *counts, seen_of(run, requested))
+    seen = "-".join(map(str, parts))
     return live_page(
         request, "board", seen, lambda: _context(request, run, requested, counts, order)
     )

@@ -86,8 +86,8 @@ class PairLine:
         """The votes by what they say, where the reader may see that."""
         counts = {choice: getattr(self.pair, name) for choice, name in VOTES_FOR.items()}
         if self.votes:
-            own = Counter(choice for choice, _ in self.votes)
-            counts = {choice: own[choice] for choice in self.run.queue.ballot}
+            votes = Counter(choice for choice, _ in self.votes)
+            counts = {choice: votes[choice] for choice in self.run.queue.ballot}
         return {choice: n for choice, n in counts.items() if n and self.shows_verdicts}
 
     def fill_of(self, choice: str) -> tuple[str, str]:

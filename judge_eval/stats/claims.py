@@ -217,8 +217,8 @@ def claims(
     is_easier = best is not None and is_partly_asked is not None and is_partly_asked[best]
     few = too_few(planned, judges, baselines, most_over_floor)
     is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
-    opened = [entered, *(each for each in by_answer if each.n_judges)]
-    alike = [practically_same(each, is_baseline | silent, margin) for each in opened]
+    entries = [entered, *(entry for entry in by_answer if entry.n_judges)]
+    alike = [practically_same(entry, is_baseline | silent, margin) for entry in entries]
     return Claims(
         is_baseline=is_baseline,
         silent=silent,
