@@ -147,6 +147,8 @@ class VariantForm(forms.Form):
         return self.data.getlist("examples") if isinstance(self.data, QueryDict) else []
 
     def clean(self) -> None:
+        if self.errors:
+            return  # said beside its field
         given = {name: each for name, each in self.cleaned_data.items() if each not in ("", None)}
         data: Context = {n: given.pop(n) for n in ("provider", "draw_examples") if n in given}
         spec: Context = given | {"examples": self.examples}

@@ -113,6 +113,9 @@ def test_the_workshop_goes_the_whole_way(at):
     said |= {"instructions": "Be strict.\n<script>", "no_temperature": "on"}
     assert client.post(f"{page}add", said).status_code == 302
     assert "exactly as" in text_of(client.post(f"{page}add", said | {"id": "again"}))
+    nameless = text_of(client.post(f"{page}add", said | {"id": ""}))
+    assert "This field is required" in nameless
+    assert "judges[0]" not in nameless
     judge = run.judges.get()
     text = client.get(page).content.decode()
     assert "Ask about 20 items of the tuning half (20 items, 40 calls, cost not known)" in text
