@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Self, TypeAlias
 
 from django import forms
@@ -171,8 +172,12 @@ def _choices(sources: Sequence[Data], chosen: Sequence[str]) -> list[tuple[str, 
         group = groups.setdefault(_GROUPS.get(source["from"], "Outputs"), {})
         group[_key(source)] = source_in_words(source)
     offered = {key for group in groups.values() for key in group}
-    if others := {key: key for key in chosen if key and key not in offered}:
-        groups["Others"] = others
+    for key in chosen:
+        if key and key not in offered:
+            words = key
+            with suppress(KeyError, TypeError):
+                words = source_in_words(_parsed(key))  # type: ignore[arg-type]
+            groups.setdefault("Others", {})[key] = words
     return [(title, [*group.items()]) for title, group in groups.items()]
 
 

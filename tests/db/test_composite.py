@@ -232,6 +232,7 @@ class TestJudgeLeftOut:
         assert f"Not checked: {said}." in text_of(page)
         assert [row[-2:] for row in cells_of(page)] == [[DASH, said]] * 4
         assert not any(source.get("judge") for source in offered(run))
+        assert ">mean score by judge-0</option>" in page.content.decode()
         _, token = make_key("read", "manage", project=run.queue.project)
         api = key_client(token)
         got = api.get(address(run)).json()
