@@ -197,6 +197,12 @@ def test_exports_leave_out_a_run_that_is_still_being_imported(small_chunks):
     assert len(json.loads(next(export_project(project)))["runs"]) == 2
 
 
+def test_at_last_all_rows_that_were_read_are_counted():
+    asked(make_project(), file_of(*SOURCE))
+    worked()
+    assert Import.objects.get().rows_read == len(SOURCE)
+
+
 def test_while_a_source_is_read_nothing_is_locked_or_written():
     project = make_project()
     before = Queue.objects.count(), Inference.objects.count()
