@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from humanjudge.lib.text import number_of
@@ -52,7 +52,7 @@ def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
 def latest_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     """A voter's last vote on each item: it stands, or was taken back and not given again."""
     votes = own_votes(voter, queue)
-    return votes.filter(~Exists(votes.filter(item=OuterRef("item"), pk__gt=OuterRef("pk"))))
+    return votes.filter(pk__in=votes.order_by().values("item").annotate(n=Max("pk")).values("n"))
 
 
 def taken_back(voter: Voter, queue: Queue, item: UUID) -> Item | None:
