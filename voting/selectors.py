@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from humanjudge.lib.text import number_of
@@ -50,9 +50,14 @@ def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
 
 
 def latest_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
-    """A voter's last vote on each item: it stands, or was taken back and not given again."""
+    """A voter's last vote on each item: it stands, or was taken back and not given again.
+
+    Each half has an index of its own: what was taken back is listed once it is sealed.
+    """
     votes = own_votes(voter, queue)
-    return votes.filter(pk__in=votes.order_by().values("item").annotate(n=Max("pk")).values("n"))
+    later = votes.filter(item=OuterRef("item"), pk__gt=OuterRef("pk"))
+    taken_back_last = Q(retracted=True, seq__isnull=False) & ~Exists(later)
+    return votes.filter(Q(retracted=False) | taken_back_last)
 
 
 def taken_back(voter: Voter, queue: Queue, item: UUID) -> Item | None:
