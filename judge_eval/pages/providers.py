@@ -33,7 +33,7 @@ from voting.models import Project
 
 MOST_LETTERS = Judge._meta.get_field("model").max_length or 0
 # Whose models are offered to try a provider with.
-NEWEST_RUNS = 50
+NEWEST_RUNS = 20
 FIELDS = (
     *("name", "project", "protocol", "base_url", "key_variable", "structured_output"),
     *("timeout_s", "concurrency", "requests_per_minute", "prices"),
