@@ -97,9 +97,12 @@ def _check_line(text: str) -> str:
 # Text and JSON objects of any kind that a database can store.
 Storable: TypeAlias = Annotated[str, AfterValidator(_check_storable)]
 StorableJson: TypeAlias = Annotated[JsonObject, AfterValidator(_check_json)]
-# Text of any number of lines that is not blank; it is not stripped.
+# Text of any number of lines that is not blank; it is not stripped. Some separators are blank here
+# and none in the patterns of JSON schemas.
 Text: TypeAlias = Annotated[
-    str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1, "pattern": r"\S"})
+    str,
+    AfterValidator(_check_text),
+    Field(json_schema_extra={"minLength": 1, "pattern": r"[^\s\u001c-\u001f\u0085]"}),
 ]
 # One line, stripped, without control characters.
 Line: TypeAlias = Annotated[

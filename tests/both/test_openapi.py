@@ -17,7 +17,7 @@ from schemathesis.core.parameters import ParameterLocation
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.api import access, events
 from judge_eval.models import Call, DisagreementTag, Import
-from judge_eval.runs import exclusion, lifecycle, variants
+from judge_eval.runs import exclusion, lifecycle, state, variants
 from reports.composite import sources
 from reports.models import ScoreReport
 from reports.report import scores
@@ -167,6 +167,8 @@ class Rows:
         variants.open_for_tuning(run)
         run = fresh(run)
         variants.add(run, joining({"id": "strict", "model": "model-a"}))
+        # The baselines that join with it answer at once.
+        state.advance(run.pk)
         seal_all(self.project)
         variant, item = run.judges.get(name="strict"), self.disputed(run)
         verdict = make_verdict(variant, item, "A")
