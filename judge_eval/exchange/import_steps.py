@@ -73,7 +73,9 @@ def counted(job: Import, items: Iterable[AnyItem]) -> Iterator[AnyItem]:
             # A bundle is read more than once.
             note(job, rows_read=max(rows, job.rows_read))
         yield item
-    note(job, rows_read=max(rows, job.rows_read))
+    if rows > job.rows_read:
+        mine(job).update(rows_read=rows)
+        job.rows_read = rows
 
 
 def finish(job: Import, report: ImportReport) -> None:
