@@ -4,7 +4,6 @@ from io import BytesIO
 
 import pytest
 
-from judge_eval.baselines import BLIND
 from judge_eval.config.run_config import JoiningJudges
 from judge_eval.exchange.formats import read
 from judge_eval.models import Verdict
@@ -116,7 +115,7 @@ def test_judges_that_are_asked_later_join_such_a_run():
     while Verdict.objects.filter(judge__run=run, state="waiting").exists():
         advance(run.pk)
     seal_all(run.queue.project)
-    assert set(figures_of(run)) == {*names, *BLIND} - {"always-tie"}
+    assert set(figures_of(run)) == {*names}
     run.refresh_from_db()
     assert run.state == "voting"
     assert_whole(run.queue.project)
