@@ -51,6 +51,7 @@ from voting.models import Queue
 MOST_FILE_BYTES = 5_000_000
 # Of a text field whose lines are names, code or the like.
 # On at first, where single outputs are judged.
+_WHOLE_FLOOR: Final = "With any of them, those that look at nothing join: a coin beats the others."
 _USUAL_SINGLE: Final = (MOST_FREQUENT, LONGER_HIGHER, RANDOM)
 # Objects of a config: `judging.samples` stands in the field `judging_samples`.
 PARTS: Final = ("overlap", "generation", "judging")
@@ -117,9 +118,16 @@ def _one_of(label: str, choices: Sequence[tuple[str, str]]) -> forms.ChoiceField
     return forms.ChoiceField(label=label, choices=choices, widget=forms.RadioSelect)
 
 
-def _some_of(label: str, choices: Sequence[tuple[str, str]]) -> forms.MultipleChoiceField:
-    widget = forms.CheckboxSelectMultiple
-    return forms.MultipleChoiceField(label=label, choices=choices, widget=widget, required=False)
+def _some_of(
+    label: str, choices: Sequence[tuple[str, str]], help_text: str = ""
+) -> forms.MultipleChoiceField:
+    return forms.MultipleChoiceField(
+        label=label,
+        choices=choices,
+        help_text=help_text,
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+    )
 
 
 def _lines(label: str, help_text: str, rows: int = 4) -> forms.CharField:
@@ -177,6 +185,7 @@ class RunForm(ProjectForm):
     baselines = _some_of(
         "Baselines, which know nothing: the floor of the board",
         [(n, n if n in names_for("text", CHOICES) else f"{n} (drawings only)") for n in BASELINES],
+        _WHOLE_FLOOR,
     )
     single_baselines = _some_of(
         "Baselines, which know nothing: the floor of the board",
@@ -185,6 +194,7 @@ class RunForm(ProjectForm):
             (LONGER_HIGHER, f"{LONGER_HIGHER} (ratings only)"),
             (RANDOM, RANDOM),
         ],
+        _WHOLE_FLOOR,
     )
     verdict_orders = _one_of(
         "Each judge is asked about a pair",
