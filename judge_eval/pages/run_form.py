@@ -49,7 +49,6 @@ from voting.forms import ProjectField, completed
 from voting.models import Queue
 
 MOST_FILE_BYTES = 5_000_000
-# Of a text field whose lines are names, code or the like.
 _WHOLE_FLOOR: Final = "With any of them, those that look at nothing join: a coin beats the others."
 # On at first, where single outputs are judged.
 _USUAL_SINGLE: Final = (MOST_FREQUENT, LONGER_HIGHER, RANDOM)
