@@ -137,8 +137,8 @@ _markdown = _parser()
 _line = _parser("link")
 
 register = template.Library()
-# The space between a number and its unit, or within odds.
-_UNIT: Final = re.compile(r"(?<=\d) (?=%|: \d)|(?<=\d :) (?=\d)")
+# A space before the sign of a percentage, or within odds.
+_UNIT: Final = re.compile(r" (?=%|: 1)|(?<= :) (?=1)")
 
 
 @register.filter("markdown")

@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from humanjudge.http import Context, HtmxRequest, Problem
+from humanjudge.lib.markdown import unbroken
 from humanjudge.lib.tables import Table, sort_link
 from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
@@ -42,7 +43,6 @@ from voting.selectors import queue_counts
 MOST_IN_FRONT: Final = 12
 MOST_DISPUTED: Final = 6
 AGREEMENT, NAME = "overall", "name"
-SPACE: Final = "\N{NO-BREAK SPACE}"
 
 
 @run_page("see")
@@ -139,8 +139,8 @@ def _headline(
         words, points = figures.words_to(is_at_work=is_at_work), figures.points
     points = [*beside, *points][:MOST_POINTS]
     return {
-        "words": _unbroken(words),
-        "points": [point._replace(text=_unbroken(point.text)) for point in points],
+        "words": unbroken(words),
+        "points": [point._replace(text=unbroken(point.text)) for point in points],
         "notes": figures.notes if figures else [],
         "without_thin": figures.without_thin if figures else [],
         "is_computing": bool(board.votes or part.kind) and not figures,
@@ -170,11 +170,6 @@ def _tables(
     if figures and figures.as_of.votes:
         context |= comparisons(run, figures, page_lines)
     return context
-
-
-def _unbroken(words: str) -> str:
-    """Keep odds and percentages on one line."""
-    return words.replace(" : 1", f"{SPACE}:{SPACE}1").replace(" %", f"{SPACE}%")
 
 
 def _order(request: HtmxRequest) -> str:
