@@ -1,8 +1,9 @@
 """Judges that somebody leaves out of a run's figures: an entry of the ledger, and reversible."""
 
-from collections import Counter
 from datetime import datetime
 from typing import NamedTuple
+
+from django.db.models import Count
 
 from humanjudge.celery import enqueue
 from judge_eval.models import Judge, Run
@@ -55,14 +56,15 @@ def left_out_of(run: Run) -> list[JudgeLeftOut]:
     by = [payload["by"] for payload, _ in latest.values()]
     voters = Voter.objects.filter(project=run.queue.project_id, pseudonym__in=by)
     names = {voter.pseudonym: str(voter) for voter in voters}
-    held = Counter(run.calls.filter(error=LEFT_OUT).values_list("verdict__judge", flat=True))
+    held_calls = run.calls.filter(error=LEFT_OUT).order_by()
+    held = dict(held_calls.values_list("verdict__judge").annotate(n=Count("pk")))
     return [
         JudgeLeftOut(
             judge=judge,
             who=names.get(payload["by"]) or str(payload["by"]),
             at=decision.at,
             why=decision.comment,
-            held=held[judge.pk],
+            held=held.get(judge.pk, 0),
         )
         for judge in run.judges.filter(pk__in=latest).order_by("position")
         for payload, decision in [latest[str(judge.pk)]]

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import JSONField, Model, Q
+from django.db.models import JSONField, Model, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.lib.leases import free
@@ -148,13 +148,10 @@ def hold_hopeless(run: Run, purpose: str, provider: str, model: str) -> list[Cal
     if not is_hopeless or own.filter(state=Call.State.DONE).exists():
         return []
     with transaction.atomic():
-        waiting = own.filter(free(timezone.now()), state=Call.State.WAITING)
-        calls = list(waiting.select_for_update(no_key=True, skip_locked=True).order_by("pk"))
+        calls = _waiting(own)
         if calls:
             reason = failed.filter(attempts__gt=0).values_list("error", flat=True).first()
-            fields = _failed(reason or "", "") | _FREE
-            Call.objects.filter(pk__in=[call.pk for call in calls]).update(**fields)
-            leases.write_off((call.pk, run.pk, call.reserved_nano) for call in calls)
+            _hold(run, calls, reason or "")
             text = f"{model} failed on every call so far: {number_of(len(calls), 'call')} not made."
             run.record("held", text, model=model)
     return calls
@@ -167,18 +164,25 @@ def hold_left_out(run: Run) -> list[Call]:
     if not judges:
         return []
     with transaction.atomic():
-        waiting = run.calls.filter(
-            free(timezone.now()), state=Call.State.WAITING, verdict__judge__in=judges
-        )
-        locked = waiting.select_for_update(of=("self",), no_key=True, skip_locked=True)
-        calls = list(locked.order_by("pk"))
-        Call.objects.filter(pk__in=[call.pk for call in calls]).update(
-            **_failed(LEFT_OUT, ""), **_FREE
-        )
-        leases.write_off((call.pk, run.pk, call.reserved_nano) for call in calls)
+        calls = _waiting(run.calls.filter(verdict__judge__in=judges))
         if calls:
+            _hold(run, calls, LEFT_OUT)
             run.record("held", f"{number_of(len(calls), 'call')} held: their judge is left out.")
     return calls
+
+
+def _waiting(calls: QuerySet[Call]) -> list[Call]:
+    """Lock those of some calls that wait and that no worker is at."""
+    waiting = calls.filter(free(timezone.now()), state=Call.State.WAITING)
+    locked = waiting.select_for_update(of=("self",), no_key=True, skip_locked=True)
+    return list(locked.order_by("pk"))
+
+
+def _hold(run: Run, calls: Sequence[Call], reason: str) -> None:
+    """Write down that calls failed though they were not made, and what was set aside is free."""
+    fields = _failed(reason, "") | _FREE
+    Call.objects.filter(pk__in=[call.pk for call in calls]).update(**fields)
+    leases.write_off((call.pk, run.pk, call.reserved_nano) for call in calls)
 
 
 def give_up(call: Call, failure: CallFailed) -> list[Call]:
