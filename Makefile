@@ -15,7 +15,7 @@ ON_SQLITE = -q --workers 2 -p no:schemathesis --nomigrations
 help:
 	@echo 'make run        start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
 	@echo 'make test       every test, with real servers, processes and a browser'
-	@echo 'make test-fast  a minute: the maths, and the first test of each file of tests/db'
+	@echo 'make test-fast  a minute: the maths, and the first test of each file that needs a database'
 	@echo 'make test-thorough  every test, with whole data sets and many more examples'
 	@echo 'make test-containers  build the image, start both container ways, vote, kill, replay: needs Docker'
 	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
@@ -34,14 +34,14 @@ test: .venv/.installed-dev
 # Whole data sets, each hostile picture in each renderer, and the maths with a thousand examples.
 test-thorough: .venv/.installed-dev
 	@HYPOTHESIS_PROFILE=many $(PY) -m tests.suite --thorough $(ARGS)
-	@TEST_DATABASE=sqlite $(PY) -m pytest $(ON_SQLITE) --hypothesis-profile thorough tests/pure $(ARGS)
+	@TEST_DATABASE=sqlite $(PY) -m pytest $(ON_SQLITE) --hypothesis-profile thorough --needs pure $(ARGS)
 
 # On demand: it needs an engine with compose, and ports 80 and 443.
 test-containers: .venv/.installed-dev
-	@TEST_CONTAINERS=1 TEST_DATABASE=sqlite $(PY) -m pytest -q --workers 1 -p no:schemathesis tests/process/test_containers.py $(ARGS)
+	@TEST_CONTAINERS=1 TEST_DATABASE=sqlite $(PY) -m pytest -q --workers 1 -p no:schemathesis tests/humanjudge/server/test_containers.py $(ARGS)
 
 test-fast: .venv/.installed-dev
-	@TEST_DATABASE=sqlite $(PY) -m pytest $(ON_SQLITE) --quick --hypothesis-profile fast tests/pure tests/db $(ARGS)
+	@TEST_DATABASE=sqlite $(PY) -m pytest $(ON_SQLITE) --quick --hypothesis-profile fast --needs pure,db $(ARGS)
 
 check: .venv/.installed-dev
 	$(PY) -m ruff check .

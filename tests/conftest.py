@@ -10,10 +10,7 @@ from django.db import transaction
 from humanjudge import metrics
 from tests.provider import provider
 
-# PostgreSQL alone is asked what they ask, and to collect them takes seconds.
-collect_ignore_glob = (
-    ["both/test_openapi*"] if os.environ["DATABASE_URL"].startswith("sqlite") else []
-)
+pytest_plugins = ["tests.process.fixtures", "tests.browser.fixtures"]
 
 # Other examples are tried each time; what failed is printed so that it can be run again. On CI they
 # follow from the tests, so that what is merged fails by its own changes and never by chance.
@@ -25,40 +22,6 @@ for name, examples in EXAMPLES.items():
         name, deadline=None, print_blob=True, max_examples=examples, derandomize=name == "ci"
     )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "humanjudge"))
-
-
-# Files whose tests take seconds together: `make test-fast` leaves them out, `make test` begins with
-# them.
-SLOW_FILES = {
-    "db/test_admin_lists.py",
-    "db/test_calls_faults.py",
-    "db/test_calls_secrecy.py",
-    "db/test_calls_stored.py",
-    "db/test_covered_rows.py",
-    "db/test_decisions.py",
-    "db/test_export_round_trip.py",
-    "db/test_extensions.py",
-    "db/test_findings_apart.py",
-    "db/test_forged_bundles.py",
-    "db/test_import_bundle.py",
-    "db/test_import_into.py",
-    "db/test_import_jobs.py",
-    "db/test_import_rows.py",
-    "db/test_import_sizes.py",
-    "db/test_metrics.py",
-    "db/test_open_items.py",
-    "db/test_published_labels.py",
-    "db/test_quality_projection.py",
-    "db/test_query_counts.py",
-    "db/test_review_list.py",
-    "db/test_score_command.py",
-    "db/test_score_safety.py",
-    "db/test_verify.py",
-    "db/test_worker_pool.py",
-    "pure/test_light_imports.py",
-    "pure/test_reader_memory.py",
-    "pure/test_score_charts.py",
-}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -101,13 +64,6 @@ def forked_previews(monkeypatch):
     from tests.helpers.forked_preview import fork_previews
 
     fork_previews(monkeypatch)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if "/".join(item.path.parts[-2:]) in SLOW_FILES:
-            item.add_marker(pytest.mark.slow)
 
 
 LIMITS = {

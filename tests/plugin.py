@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from tests import chromium, progress, servers, workers
+from tests.needs import DATABASE, NEEDS, need_of
 from tests.server_programs import ServerError, only_wheels
 
 # As in the settings: plugins of pytest load numpy before these are read.
@@ -52,17 +53,29 @@ def pytest_report_header(config):
 
 
 class QuickTests:
-    """Of a file of tests/db its first test, and no slow one: every file, but not all of it."""
+    """Of a file that needs a database its first test, and no slow one: every file, but not all."""
 
     # Before they are shuffled.
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config, items):
         seen = Counter()
         for item in items[:]:
-            file = item.nodeid.partition("::")[0]
-            seen[file] += file.startswith("tests/db/") and "thorough" not in item.keywords
-            if seen[file] > QUICK_TESTS_OF_A_FILE:
+            is_counted = need_of(item.path) == DATABASE and "thorough" not in item.keywords
+            seen[item.path] += is_counted
+            if seen[item.path] > QUICK_TESTS_OF_A_FILE:
                 items.remove(item)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Import no file whose need was not asked for, and no file of PostgreSQL alone on SQLite."""
+    if not collection_path.name.startswith("test_"):
+        return None
+    needs = config.getoption("--needs")
+    if needs and need_of(collection_path) not in needs.split(","):
+        return True
+    # The document of the API takes seconds to collect.
+    on_sqlite = os.environ["DATABASE_URL"].startswith("sqlite")
+    return True if on_sqlite and collection_path.name.startswith("test_openapi") else None
 
 
 @pytest.hookimpl(trylast=True)
@@ -83,37 +96,34 @@ def pytest_collection_modifyitems(config, items):
 
 # Groups of tests that share a running product.
 BROWSER, PRODUCT = "browser", "process with a product"
-SHARING_A_PRODUCT = (
-    "tests/process/test_cli.py",
-    "tests/process/test_documents.py",
-    "tests/process/test_grandjury_client.py",
-)
 
 
 def _place_in_line(item: pytest.Item) -> int:
     """What one worker has to do alone comes first: nobody waits for it at the end."""
-    if group_of(item.nodeid) in (BROWSER, PRODUCT):
-        return 0
-    return 1 if item.get_closest_marker("slow") else 2
+    group = group_of(item)
+    if group in (BROWSER, PRODUCT):
+        return (BROWSER, PRODUCT).index(group)
+    return 2 if item.get_closest_marker("slow") else 3
 
 
-def group_of(nodeid: str) -> str:
+def group_of(item: pytest.Item) -> str:
     """What one worker does, so that what its tests share is made once: all tests of a file.
 
     So do all files that share a running product. Most tests of processes share nothing, and some
     wait for minutes: each goes where there is room.
     """
-    file = nodeid.partition("::")[0]
-    if file.startswith("tests/browser/"):
+    need = need_of(item.path)
+    if need == BROWSER:
         return BROWSER
-    if file in SHARING_A_PRODUCT:
-        return PRODUCT
-    return nodeid if file.startswith("tests/process/") else file
+    if need != "process":
+        return str(item.path)
+    return PRODUCT if "up" in getattr(item, "fixturenames", ()) else item.nodeid
 
 
 def pytest_addoption(parser):
     parser.addoption("--workers", type=int, default=1, help="processes that run tests")
     parser.addoption("--thorough", action="store_true", help="also what is marked thorough")
+    parser.addoption("--needs", default="", help=f"files that need this alone: {','.join(NEEDS)}")
     parser.addoption("--quick", action="store_true", help="what takes a minute: make test-fast")
 
 

@@ -32,34 +32,28 @@ DEAREST_FILES = 10
 
 @dataclass(frozen=True)
 class Half:
-    """Tests that run on one database, in so many workers."""
+    """Tests that run on one database, in so many workers: those that `pytest` is asked for."""
 
     name: str
     database: str
     workers: int
-    folders: tuple[str, ...]
+    tests: tuple[str, ...]
     options: tuple[str, ...] = ()
 
 
-# Tests are sorted by what they need. PostgreSQL is asked only what needs it: what is in tests/both
-# runs on either database, and has SQL of its own, locks, writers at the same moment, query plans or
-# constraints. What uses the ORM as everybody does is in tests/db, whole data sets too are read on
-# SQLite. There each product that tests start migrates; the tests' own database is made of the
-# models, in no time.
+# PostgreSQL is asked only what needs it: a file marked `both` runs on either database, and has SQL
+# of its own, locks, writers at the same moment, query plans or constraints. What uses the ORM as
+# everybody does runs on SQLite, whole data sets too. There each product that tests start migrates;
+# the tests' own database is made of the models, in no time.
 HALVES = (
     Half(
         "SQLite",
         "sqlite",
         2,
-        ("tests/pure", "tests/db", "tests/both", "tests/real_data"),
+        ("--needs=pure,db,both,real_data",),
         ("-p", "no:schemathesis", "--nomigrations"),
     ),
-    Half(
-        "PostgreSQL, processes, browser",
-        "postgresql",
-        3,
-        ("tests/process", "tests/browser", "tests/both"),
-    ),
+    Half("PostgreSQL, processes, browser", "postgresql", 3, ("--needs=process,browser,both",)),
 )
 
 
@@ -119,7 +113,7 @@ def start(half: Half, arguments: list[str]) -> Run:
     log = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  closed with its run
     command = [sys.executable, "-m", "pytest", "-q", "--workers", str(half.workers)]
     process = subprocess.Popen(
-        [*command, *half.options, *half.folders, *arguments],
+        [*command, *half.options, *half.tests, *arguments],
         cwd=ROOT,
         env={**os.environ, "TEST_DATABASE": half.database, PROGRESS: str(writing)},
         stdout=log,

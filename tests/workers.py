@@ -49,13 +49,13 @@ class Distribution:
     count
         How many workers.
     group_of
-        The name of the group of a test, by its node id.
+        The name of the group of a test.
     adopt
         What a worker does first with its number: its data folder, its broker, its database.
     """
 
     def __init__(
-        self, count: int, *, group_of: Callable[[str], str], adopt: Callable[[int], None]
+        self, count: int, *, group_of: Callable[[pytest.Item], str], adopt: Callable[[int], None]
     ) -> None:
         self.count, self.group_of, self.adopt = count, group_of, adopt
         self.workers: dict[Connection, Worker] = {}
@@ -157,11 +157,11 @@ class Distribution:
         self.workers.clear()
 
 
-def _groups(items: list[pytest.Item], group_of: Callable[[str], str]) -> deque[deque[int]]:
+def _groups(items: list[pytest.Item], group_of: Callable[[pytest.Item], str]) -> deque[deque[int]]:
     """Places of tests by group, in the order in which the first of each comes."""
     found: dict[str, deque[int]] = {}
     for index, item in enumerate(items):
-        found.setdefault(group_of(item.nodeid), deque()).append(index)
+        found.setdefault(group_of(item), deque()).append(index)
     return deque(found.values())
 
 

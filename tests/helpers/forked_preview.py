@@ -1,8 +1,8 @@
 """Previews of files whose process is forked from the one of the test, which has imported it all.
 
 A preview starts a Python of its own, and half a second of imports comes before each look. Forked,
-it is still a process of its own with its own limits and exit code. `tests.db.test_import_sizes` and
-the tests of processes start it as the product does.
+it is still a process of its own with its own limits and exit code. The tests of sizes of imports
+and those of processes start it as the product does.
 """
 
 import os

@@ -40,7 +40,7 @@ TABLE = {"titles": [], "of_people": [], "judges": [], "people": None, "as_of": N
 
 
 class Tuned:
-    """A world of `tests.db.test_roles` in which its run, or that of its traces, is tuned."""
+    """A world of `tests.product.test_roles` in which its run, or that of its traces, is tuned."""
 
     def __init__(self, world, clock, kind):
         self.world, self.clock, self.kind = world, clock, kind

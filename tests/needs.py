@@ -1,0 +1,27 @@
+"""What a file of tests needs, read from its markers without importing it.
+
+A half of the suite, and `make test-fast`, take the files whose need they have: `--needs pure,db`.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+# A database: SQLite stands for both. Nothing at all: pure.
+DATABASE, PURE = "db", "pure"
+# Declared by a file's `pytestmark`: both databases, started processes, a browser, published data.
+DECLARED = ("browser", "process", "both", "real_data")
+NEEDS = (PURE, DATABASE, *DECLARED)
+
+_PYTESTMARK = re.compile(r"^pytestmark = (\[.*?^\]|[^\n]*)", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def need_of(path: Path) -> str:
+    """Return what the tests of a file need: one of `NEEDS`."""
+    text = path.read_text("utf-8")
+    marks = "".join(_PYTESTMARK.findall(text))
+    for need in DECLARED:
+        if f"pytest.mark.{need}" in marks:
+            return need
+    return DATABASE if "django_db" in text or "module_db" in text else PURE
