@@ -31,8 +31,7 @@ def needs_browser(item):
 def pytest_collection_modifyitems(items):
     for item in filter(needs_browser, items):
         # The first one starts the product.
-        for mark in (pytest.mark.slow, pytest.mark.timeout(600)):
-            item.add_marker(mark)
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)

@@ -139,6 +139,7 @@ def new_study(**options):
 def _addresses(run):
     invite = makers.make_invite(run)
     return {
+        "project": str(run.queue.project_id),
         "queue": str(run.queue_id),
         "run": str(run.pk),
         "board": reverse("run", args=[run.pk]),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.needs import need_of
 from tests.process.documents import commands, text_of
 from tests.process.up import INSTALLED, ROOT, Up, environment, first_start
 from tests.provider import provider
@@ -19,13 +18,6 @@ PROVIDER = "https://openrouter.ai/api/v1"
 # Models of the provider that never answer within a test.
 SILENT_MODELS = ("silent-a", "silent-b")
 SOMEBODY_ELSE = 65534
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        # On a machine that is busy, starting a process may take as long as other tests may.
-        if need_of(item.path) == "process" and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(600))
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from tests.process.documents import Terminal, commands, matches, text_of
 from tests.process.up import ROOT, environment
 
-pytestmark = [pytest.mark.process, pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.process, pytest.mark.fault, pytest.mark.slow]
 
 # Each with the judges of its study.
 PAGES = {

@@ -64,7 +64,6 @@ def rows_read(node, table=""):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_no_page_and_no_sweep_reads_the_rows_of_all_projects(pages):
     found = []
     for name, address in pages.addresses().items():

@@ -59,7 +59,7 @@ from voting.services import flag
 from voting.voters import invite_token, voter_of_user
 
 # Some nine seconds of work, which take minutes where others work, too.
-pytestmark = [pytest.mark.django_db, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.django_db
 
 ROLES_DOC = BASE_DIR / "docs" / "roles.md"
 ROLES = [*Member.Role.values]

@@ -11,7 +11,7 @@ import pytest
 from tests.process.up import ROOT, environment, free_port, try_up
 from tests.process.wheel import wheel_and_programs
 
-pytestmark = [pytest.mark.process, pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.fault, pytest.mark.slow]
 
 CONFIG = {
     "name": "Asked of nobody",

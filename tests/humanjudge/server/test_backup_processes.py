@@ -13,7 +13,7 @@ from humanjudge.backup import BATCH
 from tests.process.up import ROOT, environment
 from tests.servers import postgres_server
 
-pytestmark = [pytest.mark.process, pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.process, pytest.mark.fault, pytest.mark.slow]
 
 TWO_COMMANDS = """
 from django.core.management import call_command

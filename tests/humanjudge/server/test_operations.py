@@ -18,7 +18,7 @@ from tests.process.documents import Terminal, text_of
 from tests.process.up import ROOT, START_SECONDS, environment, free_port
 from tests.servers import postgres_server, valkey_server
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 SECTION = text_of("operations").partition("## Without containers\n")[2].partition("\n## ")[0]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)

@@ -14,7 +14,7 @@ from tests.helpers.waiting import eventually
 from tests.process.up import INSTALLED, ROOT, START_SECONDS, environment, free_port
 from tests.servers import postgres_server, valkey_server
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 HOST = "judge.example.org"

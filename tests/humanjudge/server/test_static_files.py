@@ -16,7 +16,6 @@ from tests.process.up import INSTALLED, ROOT, START_SECONDS, Up, first_start, fr
 pytestmark = [
     pytest.mark.process,
     pytest.mark.slow,
-    pytest.mark.timeout(900),
     pytest.mark.skipif(
         os.geteuid() != 0 or not shutil.which("setpriv"),
         reason="not run: only root, with setpriv, can become a user without rights",

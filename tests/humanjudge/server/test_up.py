@@ -21,7 +21,6 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.fault,
     pytest.mark.slow,
-    pytest.mark.timeout(900),
 ]
 
 

@@ -18,7 +18,7 @@ from tests.process.up import ROOT, START_SECONDS, Up, all_gone, environment
 from tests.process.wheel import files, wheel_and_programs
 from tests.servers import postgres_server, valkey_server
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 PACKAGES = ("humanjudge", "voting", "judge_eval", "reports")
 

@@ -52,7 +52,7 @@ from voting.models import ApiKey, Assignment, Entry, Exposure, Inference, Item, 
 from voting.services import flag
 from voting.voters import voter_of_user
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 # Pages show more with some queries and other names.
 QUERIES = {

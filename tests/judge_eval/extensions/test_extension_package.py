@@ -18,7 +18,6 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.slow,
     pytest.mark.postgresql_only,
-    pytest.mark.timeout(600),
 ]
 CONFIG = {
     "name": "A study",

@@ -27,7 +27,7 @@ from tests.makers import (
 from tests.provider import provider
 from voting.models import Entry, Queue
 
-pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 
 

@@ -23,7 +23,7 @@ from tests.makers import (
 from tests.provider import provider
 from voting.models import Project, Queue
 
-pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.django_db
 
 
 def ask(run, judge="near-judge", *, key=None, **conditions):

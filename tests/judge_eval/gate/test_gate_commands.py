@@ -17,7 +17,7 @@ from tests.makers import make_key, make_vote, make_voter, pairs_of, seal_all
 from tests.process.up import ROOT
 from voting.models import Queue
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

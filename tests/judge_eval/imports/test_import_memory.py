@@ -20,7 +20,6 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.django_db,
     pytest.mark.slow,
-    pytest.mark.timeout(400),
 ]
 
 # With pieces of ten, fifty rows take as much as they ever will.

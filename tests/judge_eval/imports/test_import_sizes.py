@@ -133,7 +133,6 @@ def test_what_reading_dies_of_is_not_tried_again(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.django_db(transaction=True)
 def test_no_file_takes_more_memory_than_an_import_may():
     project = make_project()

@@ -31,7 +31,6 @@ pytestmark = [
     pytest.mark.fault,
     pytest.mark.slow,
     pytest.mark.postgresql_only,
-    pytest.mark.timeout(240),
     pytest.mark.django_db(transaction=True),
 ]
 

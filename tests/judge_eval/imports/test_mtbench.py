@@ -22,7 +22,6 @@ from voting.models import Entry, Item
 pytestmark = [
     pytest.mark.real_data,
     pytest.mark.django_db,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(not DATA.exists(), reason="not run: no ../shared/data"),
 ]
 

@@ -42,7 +42,6 @@ CASES = SHARED / "cases" / "pathscore_judge_elo.json"
 pytestmark = [
     pytest.mark.real_data,
     pytest.mark.django_db,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(not DATA.exists(), reason="not run: no ../shared/data"),
 ]
 

@@ -34,7 +34,6 @@ pytestmark = [
     pytest.mark.fault,
     pytest.mark.slow,
     pytest.mark.postgresql_only,
-    pytest.mark.timeout(600),
 ]
 THREADS = 4
 KILLS = 4
@@ -126,7 +125,6 @@ def test_both_workers_go_to_work_and_a_second_run_need_not_wait_for_the_first(si
     nothing_was_asked_twice(model)
 
 
-@pytest.mark.timeout(600)
 def test_calls_that_outlast_their_leases_are_made_once_and_seals_go_on_meanwhile(site, model):
     """Every hand of both workers is held for longer than a lease; nobody else makes its call."""
     model.control(mode="slow", slow_ms=4_000 * LEASE, times=8)
@@ -220,7 +218,6 @@ def done_there(database):
     return count(database, "judge_eval_call WHERE state = 'done'")
 
 
-@pytest.mark.timeout(600)
 def test_a_provider_that_is_away_for_a_while(site, model):
     workers(site)
     run = start_run(model.base_url)

@@ -36,7 +36,7 @@ from voting.choices import ONE
 from voting.kinds import Further
 from voting.tuning import OF_ALL
 
-pytestmark = [pytest.mark.django_db, pytest.mark.timeout(400), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 RUN = "/api/runs/{run_id}"
 # Pages that have several addresses, by what stands in these.

@@ -15,7 +15,7 @@ from tests.helpers import oracles
 from tests.helpers.recorded_votes import ROWS
 from tests.process.up import ROOT, environment
 
-pytestmark = [pytest.mark.process, pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.fault, pytest.mark.slow]
 
 # More than two pages of a thousand hold.
 MANY = 2_010

@@ -332,9 +332,7 @@ def changed(value):
     return value.replace("20", "19", 1) if is_time else f"{value}x"
 
 
-EVERY_FIFTH = pytest.mark.parametrize(
-    "step", [5, pytest.param(1, marks=[pytest.mark.thorough, pytest.mark.timeout(400)])]
-)
+EVERY_FIFTH = pytest.mark.parametrize("step", [5, pytest.param(1, marks=[pytest.mark.thorough])])
 
 
 @EVERY_FIFTH

@@ -179,7 +179,6 @@ def test_the_scene_has_every_feature(study):
 
 
 @pytest.mark.thorough
-@pytest.mark.timeout(1200)
 def test_any_value_of_it_that_is_changed_is_found_or_listed(study, tmp_path):
     path, head = tmp_path / "bundle.zip", study.queue.project.ledger_head
     members = members_of(bundle_behind(link_of(study)))

@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.fault,
     pytest.mark.slow,
     pytest.mark.postgresql_only,
-    pytest.mark.timeout(600),
 ]
 
 
