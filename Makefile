@@ -22,7 +22,7 @@ help:
 	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
 	@echo 'make torture    faults at full size, for hours: make torture [KILLS=1000] [HOURS=24] [SEED=1]'
 	@echo 'make dist       build the wheel that `pip install` and `uvx` take, in dist/'
-	@echo 'make stats      count lines, modules, contracts and what else is to fall'
+	@echo 'make stats      sizes, and how readable the code is: make stats [SINCE=commit]'
 	@echo 'make clean      remove .venv and caches; what people voted (var/) is kept'
 
 run: .venv/.installed
@@ -50,6 +50,7 @@ check: .venv/.installed-dev
 	@echo 'lint-imports' && $(PY) -c 'from importlinter.cli import lint_imports_command as run; run()' --no-logo
 	find . -name '*.html' -path '*/templates/*' -not -path './.venv/*' -exec .venv/bin/djade --check {} +
 	$(PY) -m djlint --lint --quiet templates
+	$(PY) -m bench.readability --hold
 	$(call WITH_PRODUCTION_SETTINGS, $(PY) manage.py makemigrations --check --dry-run)
 	$(call WITH_PRODUCTION_SETTINGS, $(PY) manage.py check --deploy --fail-level WARNING)
 	$(AUDIT)
@@ -65,7 +66,7 @@ dist: .venv/.installed-dev
 	@rm -rf dist && $(PY) -m hatchling build -t wheel
 
 stats: .venv/.installed-dev
-	@$(PY) -m bench stats
+	@$(PY) -m bench.stats && echo && $(PY) -m bench.readability $(if $(SINCE),--since $(SINCE))
 
 clean:
 	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
