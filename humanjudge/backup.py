@@ -177,18 +177,18 @@ def _plain(value: object) -> object:
 def _write_pictures(into: ZipFile, say: Say) -> dict[str, int]:
     """Write each picture once; thumbnails are made anew."""
     drawn = Picture.objects.exclude(png_sha256="").order_by("png_sha256")
-    written = lost = 0
+    picture_count = lost_count = 0
     for address in drawn.values_list("png_sha256", flat=True).distinct().iterator(BATCH):
         try:
             with default_storage.open(stored_path(address)) as picture:
                 into.writestr(f"pictures/{address}.png", picture.read(), ZIP_STORED)
         except FileNotFoundError:
             say(f"WARNING: the picture {address} is named by a row and is not there")
-            lost += 1
+            lost_count += 1
         else:
-            written += 1
-    say(f"pictures: {written:,}")
-    return {"files": written, "lost": lost}
+            picture_count += 1
+    say(f"pictures: {picture_count:,}")
+    return {"files": picture_count, "lost": lost_count}
 
 
 # --- restore ------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def _read_table(source: ZipFile, table: Table, expected: TableSummary, say: Say)
 
 
 def _batch(
-    lines: Iterator[Any], writers: Sequence[Callable[[Any], Any]], where: str
+    lines: Iterator[Any], writers: Sequence[Callable[[Any], Any]], place: str
 ) -> list[list[Any]]:
     try:
         return [
@@ -271,7 +271,7 @@ def _batch(
             for line in islice(lines, BATCH)
         ]
     except (ValueError, TypeError, AttributeError) as error:
-        raise BackupRefused(f"{where}: {error}") from error
+        raise BackupRefused(f"{place}: {error}") from error
 
 
 def _lines(file: IO[bytes], digest: Any, label: str) -> Iterator[Any]:

@@ -39,8 +39,8 @@ def without_secrets(text: str) -> str:
 
 def _secrets() -> list[str]:
     keys = [value for name, value in os.environ.items() if name.endswith("_API_KEY")]
-    given = [settings.SECRET_KEY, settings.METRICS_TOKEN, *keys]
-    return [secret for secret in given if len(secret) >= _LEAST]
+    secrets = [settings.SECRET_KEY, settings.METRICS_TOKEN, *keys]
+    return [secret for secret in secrets if len(secret) >= _LEAST]
 
 
 class Lines(logging.Formatter):

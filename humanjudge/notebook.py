@@ -45,7 +45,7 @@ def load(run: str, url: str = "", key: str = "") -> RunFrames:
     parts: dict[str, list[Any]] = {"judge": [], "voter": [], "": []}
     for line in rows:
         row = json.loads(line)
-        parts[next((who for who in ("judge", "voter") if who in row), "")].append(row)
+        parts[next((column for column in ("judge", "voter") if column in row), "")].append(row)
     votes, verdicts = pd.DataFrame(parts["voter"]), pd.DataFrame(parts["judge"])
     if not votes.empty:
         votes["voted_at"] = pd.to_datetime(votes["voted_at"])

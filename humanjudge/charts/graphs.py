@@ -63,7 +63,7 @@ class IntervalRow(NamedTuple):
     # A rule such as "the longer answer wins", which a judge should beat.
     is_baseline: bool = False
     # The same by other means, on a page at the other end of a dumbbell.
-    other: Level | None = None
+    second_level: Level | None = None
 
 
 class Label(NamedTuple):
@@ -164,7 +164,7 @@ def ends_of(rows: Sequence[IntervalRow], levels: Sequence[Level] = ()) -> Iterat
     """Yield every number that must lie on the axis."""
     for row in rows:
         yield from (row.value, *(row.interval or ()), *(row.always or ()))
-        yield row.other and row.other.value
+        yield row.second_level and row.second_level.value
     for level in levels:
         yield from (level.value, *(level.interval or ()))
 
@@ -173,16 +173,16 @@ def _bands(
     levels: Sequence[Level], axis: Axis, x: Callable[[float], float], y: float
 ) -> list[Band]:
     """Put the words of each level below it; under each other where they would touch."""
-    bands, taken = list[Band](), 0.0
-    for of in sorted(levels, key=lambda level: level.value):
-        words = f"{shortened(of.words, 40)} {axis.write(of.value)}"
+    bands, end_x = list[Band](), 0.0
+    for level in sorted(levels, key=lambda level: level.value):
+        words = f"{shortened(level.words, 40)} {axis.write(level.value)}"
         room = _SMALL * width_of(words) + _SWATCH
-        start = round(min(max(x(of.value) - room / 2, 2), max(WIDE - room, 2)))
-        y += _LINE if start < taken else 0
-        taken = start + room + _GAP
-        low, high = of.interval or (of.value, of.value)
+        start = round(min(max(x(level.value) - room / 2, 2), max(WIDE - room, 2)))
+        y += _LINE if start < end_x else 0
+        end_x = start + room + _GAP
+        low, high = level.interval or (level.value, level.value)
         label, breadth = Label(words, start + _SWATCH, y), round(x(high) - x(low), 1)
-        bands.append(Band(of.style, x(of.value), x(low), breadth, label))
+        bands.append(Band(level.style, x(level.value), x(low), breadth, label))
     return bands
 
 
@@ -213,7 +213,7 @@ _TABLE_ROWS: Final = 12
 
 
 class Tick(NamedTuple):
-    at: float
+    position: float
     label: str
     anchor: str = "middle"
 
@@ -229,7 +229,7 @@ class Placed:
     def places(self) -> list[tuple[float, Tick]]:
         """Where the ticks below are, in per cent of the plot."""
         return [
-            (round(100 * (tick.at - self.plot_left) / self.plot_width, 2), tick)
+            (round(100 * (tick.position - self.plot_left) / self.plot_width, 2), tick)
             for tick in self.x_ticks
         ]
 
@@ -330,7 +330,7 @@ def line_graph(
             label=labels[place],
             style=("baseline" if curve.is_baseline else f"hue-{place % HUES} dash-{place % DASHES}")
             + " many" * (place in stepping_back),
-            points=" ".join(f"{across(at)},{down(value)}" for at, value in courses[place]),
+            points=" ".join(f"{across(step)},{down(value)}" for step, value in courses[place]),
             end_y=down(last[place]),
             label_y=label_ys[place],
             value=y.write(last[place]),

@@ -128,18 +128,19 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Chart | None:
 
 
 def _mean(people: Sequence[Versus]) -> Versus:
-    both = [(of.of_judge, of.of_person) for of in people if None not in (of.of_judge, of.of_person)]
-    of_judge, of_person = map(fmean, zip(*both, strict=True)) if both else (None, None)
+    pairs = [(row.of_judge, row.of_person) for row in people]
+    pairs = [pair for pair in pairs if None not in pair]
+    of_judge, of_person = map(fmean, zip(*pairs, strict=True)) if pairs else (None, None)
     return people[0]._replace(of_judge=of_judge, of_person=of_person)
 
 
 def _draw_grouped(listed: Sequence[tuple[str, Versus | None]], axis: Axis, axes: Axes) -> None:
-    both = [
+    points = [
         (place, row.of_judge, row.of_person)
         for place, (_, row) in enumerate(listed)
         if row and row.of_judge is not None and row.of_person is not None
     ]
-    ends = axis.ends(end for _, *each in both for end in each)
+    ends = axis.ends(end for _, *figures in points for end in figures)
     texts = [
         f"{name}   {axis.write(row.of_judge)}  {axis.write(row.of_person)}"
         if row and row.of_judge is not None
@@ -152,8 +153,8 @@ def _draw_grouped(listed: Sequence[tuple[str, Versus | None]], axis: Axis, axes:
             label.set_fontweight("bold")
         elif row.of_judge is None:
             _no_figure(axes, place)
-    places = [place for place, _, _ in both]
-    of_judge, of_person = [each[1] for each in both], [each[2] for each in both]
+    places = [place for place, _, _ in points]
+    of_judge, of_person = [point[1] for point in points], [point[2] for point in points]
     axes.hlines(places, of_judge, of_person, color=mpl.rcParams["xtick.color"], linewidth=1)
     paper = mpl.rcParams["axes.facecolor"]
     axes.plot(of_judge, places, "o", color="C0", zorder=3, label="the judge")
@@ -182,7 +183,7 @@ def _course(curve: Curve, x: Axis, y: Axis) -> str:
     values = curve.values
     if not values:
         return NO_FIGURE
-    ends = [f"{y.write(values[at])} at {x.write(at)}" for at in (min(values), max(values))]
+    ends = [f"{y.write(values[step])} at {x.write(step)}" for step in (min(values), max(values))]
     return f"from {ends[0]} to {ends[1]}"
 
 

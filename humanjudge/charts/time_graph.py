@@ -63,18 +63,18 @@ def quality_graph(
     first, end = points[0].at, points[-1].at
     seconds = (end - first).total_seconds()
 
-    def x(at: datetime) -> float:
-        return _LEFT + _WIDTH * (at - first).total_seconds() / seconds if seconds else _RIGHT
+    def x(voted_at: datetime) -> float:
+        return _LEFT + _WIDTH * (voted_at - first).total_seconds() / seconds if seconds else _RIGHT
 
-    def line(from_x: float, score: float, to: Sequence[Point]) -> str:
-        steps = (f"H{x(point.at):.1f}V{_y(point.score)}" for point in to)
+    def line(from_x: float, score: float, steps_to: Sequence[Point]) -> str:
+        steps = (f"H{x(point.at):.1f}V{_y(point.score)}" for point in steps_to)
         return f"M{from_x:.1f} {_y(score)}{''.join(steps)}"
 
     turn = max(first, min(half or first, end))
     number = sum(point.at <= turn for point in points) if half and half >= first else 0
     score = points[number - 1].score if number else initial
     turn_x = x(turn) if number else _LEFT
-    every = -(-len(points) // TABLE_ROWS)
+    stride = -(-len(points) // TABLE_ROWS)
     return QualityGraph(
         early_path=f"{line(_LEFT, initial, points[:number])}H{turn_x:.1f}",
         path=line(turn_x, score, points[number:]),
@@ -82,7 +82,7 @@ def quality_graph(
         end_y=_y(points[-1].score),
         y_ticks=[Tick(_y(part / 4), f"{25 * part}{PER_CENT}") for part in range(5)],
         x_ticks=_time_ticks(first, end),
-        table=list(points[::-1][::every]),
+        table=list(points[::-1][::stride]),
     )
 
 

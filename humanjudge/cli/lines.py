@@ -24,8 +24,8 @@ def clean(text: str) -> str:
     >>> clean("a | b\\tc\\n\\x1b[31md")
     'a b c [31md'
     """
-    kept = (sign if sign.isprintable() and sign != "|" else " " for sign in text)
-    return " ".join("".join(kept).split())
+    signs = (sign if sign.isprintable() and sign != "|" else " " for sign in text)
+    return " ".join("".join(signs).split())
 
 
 def line(*fields: object, between: str = "|") -> str:
@@ -68,8 +68,8 @@ def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
 
 def verdict_line(verdict: Reply) -> str:
     scores = (verdict.get("score_a"), verdict.get("score_b"))
-    given = "-" if None in scores else "v".join(f"{score:g}" for score in scores)
-    return line(verdict["judge_model"], f"winner:{verdict['winner'] or 'err'}", f"scores:{given}")
+    words = "-" if None in scores else "v".join(f"{score:g}" for score in scores)
+    return line(verdict["judge_model"], f"winner:{verdict['winner'] or 'err'}", f"scores:{words}")
 
 
 def voted_line(voted: int, skipped: int, *, unblinded: bool = False) -> str:
@@ -91,8 +91,8 @@ def result_lines(results: Reply) -> Iterator[str]:
             row["elo_note"] or "-",
             between="\t",
         )
-    as_of = results["overall_as_of"]
-    yield line("as-of-vote", as_of["votes"], "newer", as_of["newer"])
+    vote_counts = results["overall_as_of"]
+    yield line("as-of-vote", vote_counts["votes"], "newer", vote_counts["newer"])
 
 
 def findings_lines(findings: Reply) -> Iterator[str]:
@@ -180,18 +180,18 @@ def _detail(detail: object) -> str:
 
 def variant_lines(workshop: Reply) -> Iterator[str]:
     state = "open" if workshop["is_tuning"] else "ended" if workshop["is_split"] else "none"
-    used = ["in-use", workshop["in_use"]] if workshop["in_use"] else []
-    yield line("tuning", state, "held-out-looks", workshop["held_out_looks"], *used)
-    for each in workshop["variants"]:
-        following, figure = each["next"], each["tuning"]
+    judge_in_use = ["in-use", workshop["in_use"]] if workshop["in_use"] else []
+    yield line("tuning", state, "held-out-looks", workshop["held_out_looks"], *judge_in_use)
+    for variant in workshop["variants"]:
+        following, figure = variant["next"], variant["tuning"]
         usd = following and following["usd"]
         step = following and [following["step"], following["items"], following["calls"]]
         yield "\t".join(
             [
-                *(clean(each["name"]), clean(each["model"]) or "-"),
+                *(clean(variant["name"]), clean(variant["model"]) or "-"),
                 *(_percent(figure[name]) for name in ("value", "low", "high")),
                 str(figure["n"]),
-                _percent(each["self_agreement"]["value"]),
+                _percent(variant["self_agreement"]["value"]),
                 *(map(str, step) if step else ["-"] * 3),
                 "-" if usd is None else f"{usd:.4f}",
             ]
@@ -199,8 +199,8 @@ def variant_lines(workshop: Reply) -> Iterator[str]:
 
 
 def disagreement_lines(reply: Reply) -> Iterator[str]:
-    for each in reply["disagreements"]:
-        about = [each["item"], each["verdict"], each["people"], each["tag"] or "-", each["reason"]]
+    for row in reply["disagreements"]:
+        about = [row["item"], row["verdict"], row["people"], row["tag"] or "-", row["reason"]]
         yield "\t".join(map(clean, about))
 
 

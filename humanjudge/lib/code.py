@@ -84,8 +84,8 @@ def _marked(lexer: "Lexer", text: str) -> Iterator[str]:
     from pygments.token import STANDARD_TYPES
 
     until, done = time.monotonic() + SECONDS, 0
-    for at, kind, piece in lexer.get_tokens_unprocessed(text):
-        if at != done or text[at : at + len(piece)] != piece or time.monotonic() > until:
+    for start, kind, piece in lexer.get_tokens_unprocessed(text):
+        if start != done or not text.startswith(piece, start) or time.monotonic() > until:
             break  # not every language's pieces are without gaps
         name = STANDARD_TYPES.get(kind, "")[:2]
         is_marked = name[:1] in _MARKED or name in _NAMES

@@ -165,8 +165,8 @@ class Cursor:
     def _take(self, expected: str) -> None:
         next_one = self.peek()
         if next_one != expected:
-            where = repr(next_one) if next_one else "the file's end"
-            raise NotJson(f"not JSON: {expected!r} expected, found {where}")
+            place = repr(next_one) if next_one else "the file's end"
+            raise NotJson(f"not JSON: {expected!r} expected, found {place}")
         self._at += 1
 
     def _fill(self, size: int = _CHUNK) -> None:

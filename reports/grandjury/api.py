@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel
 
 from humanjudge.http import Problem
 from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.validation import WHOLE, ConfigInvalid, Name, Storable, StorableJson, Text
+from humanjudge.lib.validation import INTEGER, ConfigInvalid, Name, Storable, StorableJson, Text
 from humanjudge.login import address_of
 from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import selectors, services
@@ -68,7 +68,7 @@ models = KeyRouter("models", EITHER_KEY)
 
 # --- traces: outputs that a model logs ----------------------------------------------------------
 
-Whole: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15), WHOLE]
+Whole: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15), INTEGER]
 
 
 class Ingested(Schema):

@@ -9,7 +9,7 @@ from ninja import Field, Schema
 from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt
 
 from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import WHOLE, ConfigInvalid
+from humanjudge.lib.validation import INTEGER, ConfigInvalid
 from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import analysis, selectors
 from reports.grandjury.api import EITHER_KEY, insist_on_patience
@@ -33,7 +33,9 @@ class VotesIn(Schema):
 
 
 class HistogramIn(VotesIn):
-    duration_minutes: Annotated[int, Field(strict=True, ge=1, le=analysis.MOST_MINUTES), WHOLE] = 60
+    duration_minutes: Annotated[
+        int, Field(strict=True, ge=1, le=analysis.MOST_MINUTES), INTEGER
+    ] = 60
     gross: StrictBool = True
 
 

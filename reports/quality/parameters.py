@@ -10,7 +10,7 @@ from django.utils import timezone
 from pydantic import Field
 
 from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import WHOLE, Part, validated
+from humanjudge.lib.validation import INTEGER, Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.ledger import Fact
@@ -38,7 +38,7 @@ class Parameters(Part):
     batch_window: Annotated[float, Field(ge=0, le=30 * 86_400)] = 0.0
     # Votes in [0, 1] never vary by more than 0.25.
     critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
-    min_votes: Annotated[int, Field(ge=1, le=1000), WHOLE] = 3
+    min_votes: Annotated[int, Field(ge=1, le=1000), INTEGER] = 3
     flags_to_review: FlagsToReview = "two_or_unsafe"
 
     @property

@@ -9,7 +9,7 @@ from django.urls import reverse
 from ninja import Field, Path, Schema, Status
 from ninja.errors import HttpError
 
-from humanjudge.lib.validation import WHOLE, Name, Part, json_schema
+from humanjudge.lib.validation import INTEGER, Name, Part, json_schema
 from judge_eval.access import can
 from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, project_of, run_of
 from judge_eval.findings.few import require_votes_first
@@ -161,7 +161,7 @@ class ShareIn(Part):
     """
 
     label: Annotated[Name, Field(max_length=100)] = ""
-    days: Annotated[int, Field(ge=1, le=links.MOST_DAYS), WHOLE] | None = None
+    days: Annotated[int, Field(ge=1, le=links.MOST_DAYS), INTEGER] | None = None
     frozen: bool = False
     outputs: bool = False
     public: bool = False
