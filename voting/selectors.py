@@ -72,13 +72,13 @@ def sent_back(voter: Voter, queue: Queue) -> QuerySet[Entry]:
 
     Each with `vote`, the number of the vote that stands on the item, None if there is none.
     """
-    own = own_votes(voter, queue).filter(item=OuterRef("item"))
-    later = own.filter(pk__gt=OuterRef("pk"))
+    votes = own_votes(voter, queue).filter(item=OuterRef("item"))
+    later = votes.filter(pk__gt=OuterRef("pk"))
     about = {"project": queue.project_id, "queue": queue, "voter": voter, "retracted": False}
     decisions = Entry.objects.filter(
         NO_VOTE, ~Exists(later), kind=Entry.Kind.DECISION, item__isnull=False, **about
     )
-    vote = own.filter(retracted=False).values("uid")
+    vote = votes.filter(retracted=False).values("uid")
     sent_back = decisions.filter(payload__action="send_back").annotate(vote=Subquery(vote[:1]))
     return sent_back.select_related("item").order_by("pk")
 
@@ -185,7 +185,7 @@ class Progress:
     noun: str = "pair"
 
     @property
-    def of(self) -> int:
+    def my_total(self) -> int:
         return self.mine + self.left_for_me
 
     @property

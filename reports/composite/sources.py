@@ -36,7 +36,7 @@ from reports.composite.config import (
     parse,
 )
 from reports.models import CompositeDefinition
-from voting.choices import ONE, PASS_FLAG, TABLE, VOTES_FOR, row_of
+from voting.choices import MILLION, PASS_FLAG, TABLE, VOTES_FOR, row_of
 from voting.kinds import kind_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
@@ -200,7 +200,7 @@ class Outputs:
     def _passes(self) -> list[tuple[datetime, UUID, float, int]]:
         votes = _votes(self._run).filter(value__isnull=False).annotate(quarter=_QUARTER)
         rows = votes.values_list("quarter", "item__a").annotate(Sum("value"), Count("pk"))
-        return [(at, pk, total / ONE, n) for at, pk, total, n in rows if pk in self.pairs]
+        return [(at, pk, total / MILLION, n) for at, pk, total, n in rows if pk in self.pairs]
 
     def _wins(self) -> Iterator[tuple[datetime, UUID, float, int]]:
         votes = _votes(self._run).filter(queue=self._run.queue_id, choice__in=self._part.choices)

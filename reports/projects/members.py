@@ -28,7 +28,7 @@ from reports.projects.page_header import project_action, project_page
 from voting import members
 from voting.access import can, user_of
 from voting.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation
-from voting.choices import ONE
+from voting.choices import MILLION
 from voting.keys import live_keys
 from voting.models import ApiKey, Entry, Invite, Member, Project, Voter
 
@@ -180,7 +180,7 @@ VOTERS: Final = Listing[ListedVoter](
         Column("Group", lambda of: of.voter.group or DASH),
         Column("Votes", lambda of: f"{of.votes:,}", css="num"),
         Column("Last seen", _seen_cell, css="num"),
-        Column("Reputation", lambda of: f"{of.voter.reputation / ONE:g}", css="num"),
+        Column("Reputation", lambda of: f"{of.voter.reputation / MILLION:g}", css="num"),
     ],
     search=("name", "pseudonym", "group"),
     row_css=lambda of: "left-out" if of.voter.blocked_at else "",
@@ -199,7 +199,7 @@ def _voters(request: HttpRequest, project: Project) -> Context:
     columns = [*VOTERS.columns, Column("", change)] if may_change else VOTERS.columns
     every = Voter.objects.filter(project=project).order_by("name", "pseudonym")
     chosen = _chosen(request, project)
-    value = Decimal(chosen.reputation) / ONE if chosen else Decimal(1)
+    value = Decimal(chosen.reputation) / MILLION if chosen else Decimal(1)
     initial = {"reputation": f"{value.normalize():f}"}
     return {
         **replace(VOTERS, columns=columns).context(every, request.GET, _with_figures),

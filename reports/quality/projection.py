@@ -28,10 +28,10 @@ from reports.quality.parameters import (
 )
 from reports.quality.score import Rule, Standing, Vote, folding, microseconds, time_of
 from reports.webhooks.services import score_changed
-from voting.choices import ONE, quality_of
+from voting.choices import MILLION, quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
-from voting.ledger.ledger import Difference, Fact, Projection, locked, votes_decided_on
+from voting.ledger.ledger import Fact, Mismatch, Projection, locked, votes_decided_on
 from voting.models import Entry, Project, Queue, Voter
 
 CHUNK: Final = 10_000
@@ -105,7 +105,7 @@ class Settings:
     ) -> Vote:
         if seq < self.before and voter:
             reputation = self.reputations.get(voter, reputation)
-        weight = 1.0 if reputation is None else reputation / ONE
+        weight = 1.0 if reputation is None else reputation / MILLION
         return Vote(at, seq, quality_of(choice, value) or 0.0, weight)
 
     def vote_of(self, entry: Fact) -> Vote:
@@ -211,7 +211,7 @@ class QualityScore(Projection):
         for part in self.parts:
             part.write()
 
-    def rebuild(self, *, write: bool) -> Iterator[Difference]:
+    def rebuild(self, *, write: bool) -> Iterator[Mismatch]:
         settings = Settings.of(self.project)
         for series in Quality.Series.values:
             yield from _rebuild(self.project, series, settings, write=write)
@@ -371,7 +371,7 @@ def points_of(quality: Quality) -> list[Point]:
 
 def _rebuild(
     project: Project, series: str, settings: Settings, *, write: bool
-) -> Iterator[Difference]:
+) -> Iterator[Mismatch]:
     quality = Quality.objects.filter(project=project, series=series).first()
     if quality and not write and _is_behind(quality) and _is_importing(project):
         return
@@ -381,14 +381,14 @@ def _rebuild(
     where, replayed = f"quality of {series} of project {project.pk}", figures_of(last)
     stored = {name: getattr(quality, name, None) for name in replayed}
     differences = [
-        Difference(f"{name} in {where}", stored[name], figure)
+        Mismatch(f"{name} in {where}", stored[name], figure)
         for name, figure in replayed.items()
         if not same(stored[name], figure)
     ]
     kept = dict(quality.points.values_list("votes", "standing")) if quality else {}
     expected = {standing.votes: asdict(standing) for standing in points}
     differences += [
-        Difference(f"standing after vote {votes} in {where}", kept.get(votes), expected.get(votes))
+        Mismatch(f"standing after vote {votes} in {where}", kept.get(votes), expected.get(votes))
         for votes in sorted(kept.keys() | expected.keys())
         if not same(kept.get(votes), expected.get(votes))
     ]

@@ -27,7 +27,7 @@ from voting.kinds import KINDS
 from voting.ledger.bulk_sql import update_many
 from voting.ledger.counts import COUNTED, OF_PEOPLE, counts, is_of_people
 from voting.ledger.decisions import SETTLING
-from voting.ledger.ledger import Difference, Fact, Projection, correct, recounted_items
+from voting.ledger.ledger import Fact, Mismatch, Projection, correct, recounted_items
 from voting.models import Entry, Flag, Item, Project, Queue
 from voting.selectors import chunks
 
@@ -277,11 +277,11 @@ class ReviewList(Projection):
         if self.deleted:
             Review.objects.filter(item__queue__in=self.deleted).delete()
 
-    def rebuild(self, *, write: bool) -> Iterator[Difference]:
+    def rebuild(self, *, write: bool) -> Iterator[Mismatch]:
         for items in _all_items(self.project):
             yield from self._rebuild(items, write=write)
 
-    def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Difference]:
+    def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Mismatch]:
         stored = Review.objects.in_bulk(items, field_name="item_id")
         rows, limits = _rows(items), parameters_of(self.project)
         for item, columns in _expected(rows, limits, {}, {}, touched=items).items():

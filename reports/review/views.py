@@ -33,7 +33,7 @@ from reports.models import Review
 from reports.review import services
 from voting.access import (
     Action,
-    Who,
+    Actor,
     can,
     can_anywhere,
     projects_where,
@@ -42,7 +42,7 @@ from voting.access import (
     require_login,
     user_of,
 )
-from voting.choices import ONE, short_name
+from voting.choices import MILLION, short_name
 from voting.conversations import latest
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
 from voting.forms import ProjectField
@@ -277,7 +277,7 @@ def decide_many(request: HtmxRequest) -> HttpResponse:
     return redirect(reverse("review") + _query_of(request))
 
 
-def _keys(chosen: Iterable[str], user: Who) -> list[tuple[Item, UUID | None]]:
+def _keys(chosen: Iterable[str], user: Actor) -> list[tuple[Item, UUID | None]]:
     """Return the chosen items, each with the latest decision that was shown with it.
 
     Those on which one may not decide are as if there were none.
@@ -402,8 +402,8 @@ def vote_in_words(vote: Entry, chosen: str = "") -> str:
     labels = vote.labels or {}
     answers = "; ".join(f"{task}: {answer}" for task, answer in labels.items())
     words = chosen or short_name(vote.choice) or answers
-    if vote.value is not None and vote.value not in (0, ONE):
-        words = f"{words} ({vote.value / ONE:g})"
+    if vote.value is not None and vote.value not in (0, MILLION):
+        words = f"{words} ({vote.value / MILLION:g})"
     notes = [vote.category, "" if not vote.unblinded else "not blind"]
     notes += ["changed after the reveal" if vote.retracted_after_reveal else ""]
     notes += ["being sealed" if vote.seq is None else ""]

@@ -24,8 +24,8 @@ from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, 
 from tests.helpers.held_out import ITEMS, Tuned
 from tests.helpers.scores import scored
 from tests.makers import make_vote, make_voter, seal_all
-from voting.choices import ONE
-from voting.kinds import Further
+from voting.choices import MILLION
+from voting.kinds import VoteDetails
 from voting.tuning import OF_ALL
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(400), pytest.mark.slow]
@@ -244,8 +244,8 @@ def test_no_webhook_tells_that_a_score_moves(tuned):
 def cross(tuned, **of):
     """Let so many people vote the one and then the other that a score crosses any line."""
     item = tuned.run.queue.items.filter(is_held_out=of["held_out"])[0]
-    for choice, value in (("pass", ONE), ("flag", 0)):
+    for choice, value in (("pass", MILLION), ("flag", 0)):
         for _ in range(60):
-            make_vote(make_voter(tuned.run), item, choice, further=Further(value))
+            make_vote(make_voter(tuned.run), item, choice, further=VoteDetails(value))
         tuned.clock.shift(10_000_000)
         seal_all(tuned.project)

@@ -115,7 +115,7 @@ def test_every_point_tick_and_label_is_inside(rows):
         assert 0 <= line.label_y <= graph.plot_bottom
     assert all(0 <= tick.position <= graph.plot_bottom for tick in graph.y_ticks)
     assert all(graph.plot_left <= tick.position <= graph.plot_right for tick in graph.x_ticks)
-    assert 0 <= graph.rule.at <= graph.plot_bottom
+    assert 0 <= graph.rule.position <= graph.plot_bottom
     assert graph.height >= LEAST_HEIGHT
 
 
@@ -131,16 +131,16 @@ def test_labels_stand_apart_in_the_order_of_the_lines(rows):
 def test_every_line_starts_at_1000_and_ends_at_its_rating():
     graph = draw(["up", "down"], [(1, [1016.0, 984.0]), (2, [1030.0, 970.0])])
     up, down = graph.lines
-    assert points_of(up)[0] == points_of(down)[0] == (graph.plot_left, graph.rule.at)
+    assert points_of(up)[0] == points_of(down)[0] == (graph.plot_left, graph.rule.position)
     assert up.value == "1,030"
     assert points_of(up)[-1] == (graph.plot_right, up.end_y)
-    assert up.end_y < graph.rule.at < down.end_y
+    assert up.end_y < graph.rule.position < down.end_y
     assert len(points_of(up)) == 3
 
 
 def test_a_judge_that_joined_later_stood_at_1000_before():
     graph = draw(["old", "new"], [(1, [1016.0]), (2, [1016.0, 984.0])])
-    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.rule.at, graph.rule.at]
+    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.rule.position, graph.rule.position]
 
 
 @pytest.mark.parametrize("names, rows", [(["a"], []), ([], [(1, [])])])

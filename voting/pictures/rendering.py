@@ -265,8 +265,8 @@ def canonical(data: bytes, max_side: int) -> tuple[bytes, int, int]:
         raise BadPng("its pixels cannot be decompressed") from None
     if length != expected or not inflater.eof or inflater.unused_data:
         raise BadPng("it has too few or too many pixels")
-    kept = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
-    return SIGNATURE + b"".join(_chunk(*each) for each in kept), width, height
+    plain_chunks = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
+    return SIGNATURE + b"".join(_chunk(*chunk) for chunk in plain_chunks), width, height
 
 
 def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
@@ -276,12 +276,12 @@ def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
     kind, position = b"", len(SIGNATURE)
     while kind != b"IEND" and position + 12 <= len(data):
         length = int.from_bytes(data[position : position + 4])
-        whole = data[position : position + 12 + length]
-        kind, body = whole[4:8], whole[8:-4]
-        if _chunk(kind, body) != whole:
+        chunk = data[position : position + 12 + length]
+        kind, body = chunk[4:8], chunk[8:-4]
+        if _chunk(kind, body) != chunk:
             raise BadPng("a checksum is wrong")
         chunks.append((kind, body))
-        position += len(whole)
+        position += len(chunk)
     if kind != b"IEND" or position != len(data):
         raise BadPng("it is cut short or followed by something else")
     return chunks

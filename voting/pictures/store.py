@@ -76,8 +76,8 @@ def store(png: bytes) -> str:
 def forget(addresses: Iterable[str]) -> None:
     """Delete stored pictures that no drawing has any more."""
     addresses = set(addresses)
-    used = Picture.objects.filter(png_sha256__in=addresses).values_list("png_sha256", flat=True)
-    for address in addresses - set(used):
+    pictures = Picture.objects.filter(png_sha256__in=addresses)
+    for address in addresses - set(pictures.values_list("png_sha256", flat=True)):
         for suffix in ("png", "webp"):
             default_storage.delete(stored_path(address, suffix))
 
