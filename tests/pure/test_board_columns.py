@@ -163,5 +163,5 @@ def test_an_elo_without_another_order_or_with_one_value_is_not_more_or_less(low,
 
 def test_where_there_is_no_elo_only_a_judge_that_is_alone_has_a_footnote():
     baseline, alone = (elo_cell(elo_of(1000.0, why, None)) for why in (BASELINE, ALONE))
-    assert (baseline.main, baseline.why) == ("", "")
-    assert (alone.main, alone.why) == (DASH, "There is no other judge to play against.")
+    assert (baseline.main, baseline.reason) == ("", "")
+    assert (alone.main, alone.reason) == (DASH, "There is no other judge to play against.")
