@@ -72,7 +72,7 @@ class BackupRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Table:
+class BackupTable:
     """A model, with the fields that are written: what the database computes is left to it."""
 
     model: type[models.Model]
@@ -94,9 +94,9 @@ class Table:
         return self.model._base_manager.order_by("pk")
 
 
-def tables() -> list[Table]:
+def tables() -> list[BackupTable]:
     models = apps.get_models(include_auto_created=True)
-    return [Table(model) for model in models if model._meta.managed and not model._meta.proxy]
+    return [BackupTable(model) for model in models if model._meta.managed and not model._meta.proxy]
 
 
 def applied() -> list[str]:
@@ -144,7 +144,7 @@ class Manifest(BaseModel):
     pictures: dict[str, int] = {}
 
 
-def _write_table(into: ZipFile, table: Table, say: Say) -> TableSummary:
+def _write_table(into: ZipFile, table: BackupTable, say: Say) -> TableSummary:
     names = [field.attname for field in table.fields]
     digest, rows = hashlib.sha256(), 0
     with into.open(table.member, "w", force_zip64=True) as file:
@@ -242,7 +242,7 @@ def _empty_what_migrations_fill() -> None:
             table.rows.all()._raw_delete(using=connection.alias)
 
 
-def _read_table(source: ZipFile, table: Table, expected: TableSummary, say: Say) -> None:
+def _read_table(source: ZipFile, table: BackupTable, expected: TableSummary, say: Say) -> None:
     digest, fields = hashlib.sha256(), table.fields
     quoted = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     places = ", ".join(["%s"] * len(fields))

@@ -242,7 +242,7 @@ def disputed(queue: Queue) -> list[UUID]:
     return [item for item, names in votes.items() if is_disputed(names, critical)]
 
 
-class Cost(NamedTuple):
+class RoundCost(NamedTuple):
     """What a change comes to, as the votes stand now."""
 
     # Votes that are to come, after the change and before it.
@@ -253,7 +253,7 @@ class Cost(NamedTuple):
     closed: int
 
 
-def cost_of(queue: Queue, required: Mapping[UUID, int]) -> Cost:
+def cost_of(queue: Queue, required: Mapping[UUID, int]) -> RoundCost:
     items = queue.items.filter(unusable="", lacks_output=False)
     usable = items.values_list("pk", "votes", "votes_wanted")
     left = left_before = reopened = closed = 0
@@ -263,7 +263,7 @@ def cost_of(queue: Queue, required: Mapping[UUID, int]) -> Cost:
         left, left_before = left + missing, left_before + missing_before
         reopened += missing > 0 == missing_before
         closed += missing == 0 < missing_before
-    return Cost(left, left_before, reopened, closed)
+    return RoundCost(left, left_before, reopened, closed)
 
 
 def change_for_all(queue: Queue, rules: Rules, curator: Voter) -> Entry:

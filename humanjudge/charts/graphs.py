@@ -248,7 +248,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     name: str
     label: str
     style: str
@@ -262,7 +262,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LineGraph(Placed):
-    lines: list[Line]
+    lines: list[ChartLine]
     y_ticks: list[Tick]
     x_ticks: list[Tick]
     # Across the plot: where ratings start, or where a judge passes.
@@ -325,7 +325,7 @@ def line_graph(
     label_ys = spread([down(value) for value in last], LABEL_GAP, float(bottom))
     stepping_back = order[LEADING:] if len(curves) > MOST_EQUAL else ()
     lines = [
-        Line(
+        ChartLine(
             name=names[place],
             label=labels[place],
             style=("baseline" if curve.is_baseline else f"hue-{place % HUES} dash-{place % DASHES}")

@@ -91,7 +91,8 @@ def _reference(axes: Axes, reference: Level, axis: Axis, ends: Ends) -> None:
     side = "left" if 2 * reference.value < sum(ends) else "right"
     axes.annotate(
         f"{shortened(reference.words, _WORDS_UNITS)} {axis.write(reference.value)}",
-        *((reference.value, 1), (0, 4)),
+        xy=(reference.value, 1),
+        xytext=(0, 4),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",
         horizontalalignment=side,
@@ -197,7 +198,9 @@ def _draw_lines(
     axes.grid(axis="y")
     axes.axhline(threshold.value, color=mpl.rcParams["text.color"], linestyle=":", linewidth=1)
     axes.annotate(
-        *(shortened(threshold.words, _WORDS_UNITS), (left, threshold.value), (2, 3)),
+        shortened(threshold.words, _WORDS_UNITS),
+        xy=(left, threshold.value),
+        xytext=(2, 3),
         textcoords="offset points",
         color=mpl.rcParams["xtick.color"],
         fontsize=mpl.rcParams["axes.labelsize"],
@@ -216,7 +219,8 @@ def _draw_lines(
     for i, down in zip(order, downs, strict=True):
         axes.annotate(
             names[i] if courses[i] else f"{names[i]} · {NO_FIGURE}",
-            *((right, last[i]), (1.05, high - down * (high - low))),
+            xy=(right, last[i]),
+            xytext=(1.05, high - down * (high - low)),
             textcoords=("axes fraction", "data"),
             verticalalignment="center",
             arrowprops=_LEADER | {"color": drawn[i].get_color()} if courses[i] else None,

@@ -135,7 +135,7 @@ _VOTES_LEFT, _VOTES_TOP, _VOTES_WIDTH, _VOTES_BOTTOM = 40, 14, 420, 130
 _FORMS: Final = {"hour": "%d %b %H:%M", "day": "%d %b", "week": "%d %b", "month": "%b %Y"}
 
 
-class Column(NamedTuple):
+class DayColumn(NamedTuple):
     x: float
     y: float
     height: float
@@ -145,7 +145,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class VotesGraph(Placed):
-    columns: list[Column]
+    columns: list[DayColumn]
     x_ticks: list[Tick]
     most: int
     column_width: float
@@ -182,7 +182,7 @@ def votes_graph(votes: Sequence[tuple[datetime, int]], unit: str) -> VotesGraph 
         height = round((_VOTES_BOTTOM - _VOTES_TOP) * number / most, 1)
         label = begins.strftime(_FORMS[unit])
         columns.append(
-            Column(
+            DayColumn(
                 round(_VOTES_LEFT + place * width, 1), _VOTES_BOTTOM - height, height, label, number
             )
         )

@@ -42,10 +42,8 @@ def _named(values: Reply, *names: str) -> list[object]:
 
 
 def run_line(run: Reply) -> str:
-    return line(
-        *("run", short(run["id"]), run["state"], *_named(run, "total", "done")),
-        *("simulated", int(run["simulated"]), f"name:{run['name']}"),
-    )
+    counts = _named({**run, "simulated": int(run["simulated"])}, "total", "done", "simulated")
+    return line("run", short(run["id"]), run["state"], *counts, f"name:{run['name']}")
 
 
 def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
@@ -84,8 +82,12 @@ def result_lines(results: Reply) -> Iterator[str]:
 
     for row in results["leaderboard"]:
         yield line(
-            *(row["rank"] or "-", row["judge"], figure("elo", 0), figure("agree_rate")),
-            *(row["agree"], row["total"]),
+            row["rank"] or "-",
+            row["judge"],
+            figure("elo", 0),
+            figure("agree_rate"),
+            row["agree"],
+            row["total"],
             *(figure(f"overall_{name}") for name in ("agreement", "low", "high")),
             *(figure(f"elo_other_orders_{end}", 0) for end in ("low", "high")),
             row["elo_note"] or "-",
@@ -117,12 +119,9 @@ def share_line(share: Reply) -> str:
     if share["revoked_at"] or share["expires_at"]:
         name = "revoked" if share["revoked_at"] else "expires"
         ends = [name, share["revoked_at"] or share["expires_at"]]
-    return line(
-        *("share", share["id"]),
-        *(("frozen", share["frozen_seq"]) if is_frozen else ("live",)),
-        *("views", share["views"], *ends),
-        *(f"token:{share['token_begins']}", f"label:{share['label']}"),
-    )
+    state = ["frozen", share["frozen_seq"]] if is_frozen else ["live"]
+    words = [f"token:{share['token_begins']}", f"label:{share['label']}"]
+    return line("share", share["id"], *state, "views", share["views"], *ends, *words)
 
 
 def progress(job: Reply) -> str:

@@ -77,10 +77,10 @@ class OfVerdicts(Part):
     judge: Line = Field(max_length=200)
 
 
-def _told(value: object) -> object:
+def _parsed_text(value: object) -> object:
     """Return the number, or the truth, that a text of a table writes; anything else as it is.
 
-    >>> _told(" 0,9 "), _told("True"), _told("4 stars"), _told("nan")
+    >>> _parsed_text(" 0,9 "), _parsed_text("True"), _parsed_text("4 stars"), _parsed_text("nan")
     (0.9, True, '4 stars', 'nan')
     """
     word = value.strip().lower() if isinstance(value, str) else ""
@@ -93,13 +93,13 @@ def _told(value: object) -> object:
 
 
 def _scaled(value: object, ends: tuple[float, float]) -> float | None:
-    value = _told(value)
+    value = _parsed_text(value)
     if isinstance(value, bool):
         return float(value)
     return (value - ends[0]) / (ends[1] - ends[0]) if isinstance(value, int | float) else None
 
 
-class Score(Part):
+class JudgeScore(Part):
     kind: Literal["judge_score"] = Field(alias="from")
     judge: Line = Field(max_length=200)
     range: Range = (0.0, 10.0)
@@ -125,12 +125,12 @@ class _Value(Part):
             return _scaled(value, self.range)
         # 1 and 1.0 are the same, 1 and true are not. In a table all is text.
         if not isinstance(self.equals, str):
-            value = _told(value)
+            value = _parsed_text(value)
         is_same = value == self.equals and isinstance(value, bool) == isinstance(self.equals, bool)
         return None if value is None else float(is_same)
 
 
-class Label(_Value):
+class LabelAnswers(_Value):
     """What people, or a judge, answered to a further task."""
 
     kind: Literal["label"] = Field(alias="from")
@@ -143,7 +143,7 @@ class Metadata(_Value):
     key: Line = Field(max_length=60)
 
 
-Source: TypeAlias = OfOutput | OfVerdicts | Score | Label | Metadata
+Source: TypeAlias = OfOutput | OfVerdicts | JudgeScore | LabelAnswers | Metadata
 
 
 def source_in_words(source: Mapping[str, object]) -> str:
@@ -224,6 +224,6 @@ def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
 
 
 def _names(data: object, key: str) -> list[str]:
-    given = data.get(key) if isinstance(data, dict) else None
-    names = given if isinstance(given, dict | list | tuple) else ()
+    section = data.get(key) if isinstance(data, dict) else None
+    names = section if isinstance(section, dict | list | tuple) else ()
     return [name for name in names if isinstance(name, str) and re.fullmatch(NAME, name)]

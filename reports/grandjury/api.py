@@ -68,7 +68,7 @@ models = KeyRouter("models", EITHER_KEY)
 
 # --- traces: outputs that a model logs ----------------------------------------------------------
 
-Whole: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15), INTEGER]
+WholeNumber: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15), INTEGER]
 
 
 class Ingested(Schema):
@@ -79,9 +79,9 @@ class Ingested(Schema):
     input: Storable | None = None
     output: Text
     model: Storable | None = None
-    latency_ms: Whole | None = None
-    prompt_tokens: Whole | None = None
-    completion_tokens: Whole | None = None
+    latency_ms: WholeNumber | None = None
+    prompt_tokens: WholeNumber | None = None
+    completion_tokens: WholeNumber | None = None
     metadata: StorableJson | None = None
 
     def about(self) -> Row:
@@ -161,8 +161,8 @@ class MadeModel(Schema):
 
 def _no_endpoint(value: object) -> None:
     if value is not None:
-        why = "this server calls no models: leave it out, and log traces with the model's own key"
-        raise ValueError(why)
+        words = "this server calls no models: leave it out, and log traces with the model's own key"
+        raise ValueError(words)
 
 
 class EnrollIn(BaseModel):
@@ -198,7 +198,7 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
     owner, project = selectors.person_of(api_key), selectors.project_of(api_key)
     if project is not None:
         insist(api_key, "run", project.pk)
-    made, secret = services.create_model(
+    model, secret = services.create_model(
         owner,
         project,
         body.name,
@@ -208,11 +208,11 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
     )
     response["Cache-Control"] = "no-store"
     return {
-        "id": made.pk,
-        "name": made.name,
-        "type": made.type,
+        "id": model.pk,
+        "name": model.name,
+        "type": model.type,
         "secret_key": secret,
-        "publishable_key": made.publishable_key,
+        "publishable_key": model.publishable_key,
     }
 
 
@@ -291,12 +291,12 @@ def _moment(path: str, text: str | None, of_day: time) -> datetime | None:
     if not text:
         return None
     try:
-        at = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise ConfigInvalid.at(path, "is no date, such as 2026-03-01, or time") from None
     if len(text) <= len("2026-03-01"):
-        at = datetime.combine(at, of_day)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+        moment = datetime.combine(moment, of_day)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 Page = Annotated[Paging, Query()]

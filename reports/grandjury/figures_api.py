@@ -138,8 +138,8 @@ def evaluate(request: HttpRequest, body: EvaluateIn) -> Any:
     if body.reputations and len(body.reputations) != len(body.votes):
         message = f"{len(body.reputations)} reputations for {len(body.votes)} votes"
         raise ConfigInvalid.at("reputations", message)
-    given = body.previous_timestamp
-    previous = given if given.tzinfo else given.replace(tzinfo=UTC)
+    timestamp = body.previous_timestamp
+    previous = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
     now = timezone.now()
     project = selectors.project_of(api_key)
     if project is not None:

@@ -34,11 +34,11 @@ class Window:
     limit: int
     offset: int
 
-    def of(self, rows: QuerySet[Any, Any], at: str) -> QuerySet[Any, Any]:
+    def apply(self, rows: QuerySet[Any, Any], time_column: str) -> QuerySet[Any, Any]:
         if self.since is not None:
-            rows = rows.filter(**{f"{at}__gte": self.since})
+            rows = rows.filter(**{f"{time_column}__gte": self.since})
         if self.until is not None:
-            rows = rows.filter(**{f"{at}__lte": self.until})
+            rows = rows.filter(**{f"{time_column}__lte": self.until})
         return rows[self.offset : self.offset + self.limit]
 
 
@@ -106,7 +106,7 @@ def open_benchmarks() -> QuerySet[Benchmark]:
     return Benchmark.objects.filter(is_open=True).select_related("project").order_by("pk")
 
 
-def why_kept(run: Run) -> str:
+def deletion_obstacle(run: Run) -> str:
     """Say why a run must not be deleted: models send their traces to its queue."""
     if Benchmark.objects.filter(queue=run.queue_id).exists():
         return "Models send their traces to this run, so it stays; it can be archived."
@@ -177,10 +177,16 @@ def vote_rows(traces: QuerySet[Trace], reader: User | None, window: Window) -> l
 
 
 def _read(
-    rows: QuerySet[Any], reader: User | None, window: Window, at: str, *names: str, **columns: F
+    rows: QuerySet[Any],
+    reader: User | None,
+    window: Window,
+    time_column: str,
+    *names: str,
+    **columns: F,
 ) -> list[Row]:
-    """Return what a person may read of a window, whose times are in the column `at`; note it."""
-    read = list(window.of(_readable(rows, reader), at).values("item", *names, **columns))
+    """Return what a person may read of a window, by the times in `time_column`; note it."""
+    rows = window.apply(_readable(rows, reader), time_column)
+    read = list(rows.values("item", *names, **columns))
     _note_read(reader, read)
     return read
 
@@ -202,8 +208,8 @@ def _note_read(reader: User | None, rows: Iterable[Row]) -> None:
     by_project: dict[Project, list[UUID]] = defaultdict(list)
     for item in open_items.select_related("queue__project"):
         by_project[item.queue.project].append(item.pk)
-    for project, seen in by_project.items():
-        note_seen(reader, project, seen)
+    for project, item_ids in by_project.items():
+        note_seen(reader, project, item_ids)
 
 
 def leaderboard(benchmark: Benchmark) -> list[Row]:

@@ -100,10 +100,10 @@ def create_person_key(
     user: User, name: str, scopes: Iterable[str], project: Project | None
 ) -> tuple[ApiKey, str]:
     with transaction.atomic():
-        made = create_key(name, list(scopes), project, kind=ApiKey.Kind.PERSON, user=user)
+        key, text = create_key(name, list(scopes), project, kind=ApiKey.Kind.PERSON, user=user)
         if project is not None:
-            note_change(project, user, f"Key “{made[0]}” made: {', '.join(made[0].scopes)}.")
-    return made
+            note_change(project, user, f"Key “{key}” made: {', '.join(key.scopes)}.")
+    return key, text
 
 
 def benchmark_of(project: Project, owner: User | None) -> Benchmark:

@@ -205,11 +205,11 @@ def newest_cards(projects: QuerySet[Project]) -> list[RunCard]:
     active = computed.order_by("-computed_at").values_list("run", flat=True)[:MOST_CARDS]
     newest = runs.order_by("-created_at").values_list("pk", flat=True)[:MOST_CARDS]
     both = runs.filter(pk__in={*active, *newest}).select_related("queue__project", "board")
-    whole = computed.filter(run=OuterRef("pk")).values("computed_at")
-    dated = both.annotate(active_at=Coalesce(whole, "created_at")).defer("config")
-    shown = list(dated.order_by("-active_at", "-created_at")[:MOST_CARDS])
-    figures = dict(Findings.objects.filter(part="", run__in=shown).values_list("run", "data"))
-    return [make_card(run, figures.get(run.pk) or {}) for run in shown]
+    computed_at = computed.filter(run=OuterRef("pk")).values("computed_at")
+    dated = both.annotate(active_at=Coalesce(computed_at, "created_at")).defer("config")
+    card_runs = list(dated.order_by("-active_at", "-created_at")[:MOST_CARDS])
+    figures = dict(Findings.objects.filter(part="", run__in=card_runs).values_list("run", "data"))
+    return [make_card(run, figures.get(run.pk) or {}) for run in card_runs]
 
 
 def make_card(run: Run, data: Mapping[str, Any]) -> RunCard:

@@ -201,7 +201,7 @@ def share_run(request: HttpRequest, run_id: Prefix, body: ShareIn) -> Any:
 
     409 while the figures of the run are still being computed.
     """
-    return _made(request, body, *_shared(request, run_id=run_id))
+    return _share_response(request, body, *_shared(request, run_id=run_id))
 
 
 @of_runs.get("/{run_id}/shares", response=Shares)
@@ -219,7 +219,7 @@ def revoke_share_of_run(request: HttpRequest, run_id: Prefix, share_id: ShareId)
 @of_projects.post("/{project_id}/shares", response={201: MadeOut})
 def share_project(request: HttpRequest, project_id: Prefix, body: ShareIn) -> Any:
     """Make a link to a project's report. `link` is in this answer alone: only its hash is kept."""
-    return _made(request, body, *_shared(request, project_id=project_id))
+    return _share_response(request, body, *_shared(request, project_id=project_id))
 
 
 @of_projects.get("/{project_id}/shares", response=Shares)
@@ -243,12 +243,12 @@ def _shared(
     project = run.queue.project if run else project_of(api_key, project_id, "share")
     if ApiKey.Scope.VOTE in api_key.scopes:
         runs = Run.objects.filter(queue__project=project).select_related("queue")
-        for each in [run] if run else runs:
-            keep_blind(api_key, each)
+        for shared_run in [run] if run else runs:
+            keep_blind(api_key, shared_run)
     return project, run
 
 
-def _made(request: HttpRequest, body: ShareIn, project: Project, run: Run | None) -> Any:
+def _share_response(request: HttpRequest, body: ShareIn, project: Project, run: Run | None) -> Any:
     share, token = links.make_share(
         project,
         run,

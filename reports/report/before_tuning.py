@@ -12,7 +12,7 @@ from django.utils import timezone
 from judge_eval.models import Run
 from reports.models import ReportBeforeTuning
 from reports.report.make import NotComputed, report_of
-from reports.report.model import Head, Report
+from reports.report.model import LedgerHead, Report
 from voting.models import Item, Project
 from voting.tuning import KEPT_BACK, is_tuned
 
@@ -35,16 +35,16 @@ def _keep(project: Project, run: Run | None) -> None:
         report = report_of(project, run)
     except NotComputed:
         return
-    kept = {"report": report.model_dump(mode="json")}
-    ReportBeforeTuning.objects.update_or_create(kept, project=project, run=run)
+    values = {"report": report.model_dump(mode="json")}
+    ReportBeforeTuning.objects.update_or_create(values, project=project, run=run)
 
 
 def report_before_tuning(project: Project, run: Run | None) -> Report:
     """Return what a report said last; where no figure was known by then, one without figures."""
-    kept = ReportBeforeTuning.objects.filter(project=project, run=run).first()
-    if kept is not None:
-        return Report.model_validate(kept.report)
-    head = Head(seq=project.head_seq, hash=project.ledger_head, told_since=None)
+    row = ReportBeforeTuning.objects.filter(project=project, run=run).first()
+    if row is not None:
+        return Report.model_validate(row.report)
+    head = LedgerHead(seq=project.head_seq, hash=project.ledger_head, told_since=None)
     title = run.name if run is not None else project.name
     return Report(title=title, made_at=timezone.now(), head=head, versions={})
 

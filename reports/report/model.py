@@ -21,7 +21,7 @@ from reports.quality.score import start_weight
 SCHEMA: Final = 1
 
 
-class Head(BaseModel):
+class LedgerHead(BaseModel):
     """The end of the ledger that the figures follow from."""
 
     seq: int
@@ -30,7 +30,7 @@ class Head(BaseModel):
     told_since: datetime | None = None
 
 
-class Disputed(BaseModel):
+class DisputedItem(BaseModel):
     """An item on which judges and people disagree: what both chose, without texts of outputs."""
 
     position: int
@@ -86,7 +86,7 @@ class RunResults(BaseModel):
     findings: RunFindings
     elo: dict[str, float]
     # Only in the report of one run.
-    disputed: list[Disputed] = []
+    disputed: list[DisputedItem] = []
     composite: CompositeResults | None = None
 
 
@@ -160,7 +160,7 @@ class Report(BaseModel):
     report_schema: int = SCHEMA
     title: str
     made_at: datetime
-    head: Head
+    head: LedgerHead
     # Of what computed the figures.
     versions: Mapping[str, str]
     quality: list[QualityResults] = []
@@ -219,7 +219,7 @@ class ScoresAsOf(BaseModel):
         return f"by {people} on {number_of(self.pairs, 'pair')} ({self.part})"
 
 
-class Source(ScoresAsOf):
+class ScoreSource(ScoresAsOf):
     """The run and the moment that a report is of; what was not counted, how often, and why."""
 
     run_id: str

@@ -140,7 +140,7 @@ def test_every_line_starts_at_1000_and_ends_at_its_rating():
 
 def test_a_judge_that_joined_later_stood_at_1000_before():
     graph = draw(["old", "new"], [(1, [1016.0]), (2, [1016.0, 984.0])])
-    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.rule.position, graph.rule.position]
+    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.rule.position] * 2
 
 
 @pytest.mark.parametrize("names, rows", [(["a"], []), ([], [(1, [])])])

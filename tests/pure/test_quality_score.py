@@ -13,9 +13,9 @@ from reports.quality.closed_form import course
 from reports.quality.score import (
     MICROSECONDS,
     SECONDS,
+    FoldState,
     Rule,
-    Standing,
-    Vote,
+    WeightedVote,
     folding,
     half_life,
     median_gap,
@@ -69,7 +69,7 @@ def test_what_cannot_be_is_an_error_that_says_why(arguments, why):
 
 
 def fold(votes, rule):
-    standing, count = Standing(rule.initial), folding(rule)
+    standing, count = FoldState(rule.initial), folding(rule)
     for vote in votes:
         count(standing, vote)
     return standing
@@ -78,7 +78,7 @@ def fold(votes, rule):
 def cast(*votes):
     """Return votes given as (seconds, worth), numbered in their order."""
     return [
-        Vote(int(at * MICROSECONDS), seq, worth, 1.0)
+        WeightedVote(int(at * MICROSECONDS), seq, worth, 1.0)
         for seq, (at, worth) in enumerate(votes, start=1)
     ]
 
@@ -158,7 +158,7 @@ def in_time(ballots):
     at, votes = 0, []
     for seq, (gap, worth, reputation) in enumerate(ballots, start=1):
         at += gap
-        votes.append(Vote(at, seq, worth, reputation))
+        votes.append(WeightedVote(at, seq, worth, reputation))
     return votes
 
 
@@ -191,10 +191,10 @@ def as_weighted_sum(votes, rule):
 def test_recursion_closed_form_and_definition_agree_after_every_vote(ballots, rule):
     votes = in_time(ballots)
     found = course(*as_arrays(votes), rule)
-    standing, count = Standing(rule.initial), folding(rule)
+    standing, count = FoldState(rule.initial), folding(rule)
     for number, vote in enumerate(votes, start=1):
         count(standing, vote)
-        same = found.standing(number)
+        same = found.state_after(number)
         assert (same.at, same.seq, same.votes, same.passes, same.opened) == (
             *(standing.at, standing.seq, standing.votes, standing.passes, standing.opened),
         )
