@@ -200,9 +200,13 @@ def restore(path: Path, say: Say) -> None:
         with ZipFile(path) as source:
             check(source)
             manifest = _manifest(source)
-            _refuse_what_is_not_empty()
+            for table in tables():
+                if table.label not in MADE_BY_DJANGO | WRITTEN_BY_SERVERS and table.rows.exists():
+                    raise BackupRefused(
+                        f"the database is not empty: there are rows of {table.label}"
+                    )
             with transaction.atomic(durable=True):
-                _empty_what_migrations_fill()
+                _empty_filled_tables()
                 for table in tables():
                     _read_table(source, table, manifest.tables[table.label], say)
                 _read_pictures(source, manifest.pictures["files"], say)
@@ -230,13 +234,7 @@ def _manifest(source: ZipFile) -> Manifest:
     return manifest
 
 
-def _refuse_what_is_not_empty() -> None:
-    for table in tables():
-        if table.label not in MADE_BY_DJANGO | WRITTEN_BY_SERVERS and table.rows.exists():
-            raise BackupRefused(f"the database is not empty: there are rows of {table.label}")
-
-
-def _empty_what_migrations_fill() -> None:
+def _empty_filled_tables() -> None:
     for table in reversed(tables()):
         if table.label in MADE_BY_DJANGO | WRITTEN_BY_SERVERS:
             table.rows.all()._raw_delete(using=connection.alias)

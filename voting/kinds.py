@@ -401,7 +401,7 @@ class Categories(Kind):
         return {"items": {"kind": self.name, "choices": [*ballot], **options}, "ballot": []}
 
 
-class Ratings(Kind):
+class RatingKind(Kind):
     """One output, and how good it is: mostly from 1 to 5."""
 
     name = "rating"
@@ -478,7 +478,8 @@ class Text(Kind):
 
 COMPARISON: Final = Comparison()
 KINDS: Final[Mapping[str, Kind]] = {
-    kind.name: kind for kind in (COMPARISON, PassFlag(), Categories(), Ratings(), Labels(), Text())
+    kind.name: kind
+    for kind in (COMPARISON, PassFlag(), Categories(), RatingKind(), Labels(), Text())
 }
 
 

@@ -63,12 +63,13 @@ JOINS = RateLimit(per_second=1 / 2, burst=200)
 
 def go_on_voting(request: HttpRequest) -> Context:
     """Tell templates where a known voter has more to vote on; looked up where a page shows it."""
-    return {"go_on_voting": SimpleLazyObject(lambda: _left_for(voters.voters_here(request)))}
 
+    def look_up() -> list[tuple[str, str]]:
+        present = voters.voters_here(request)
+        queues = queues_left(present, QUEUES_NAMED) if present else []
+        return [(queue.name, reverse("vote", args=[queue.pk])) for queue in queues]
 
-def _left_for(present: list[Voter]) -> list[tuple[str, str]]:
-    queues = queues_left(present, QUEUES_NAMED) if present else []
-    return [(queue.name, reverse("vote", args=[queue.pk])) for queue in queues]
+    return {"go_on_voting": SimpleLazyObject(look_up)}
 
 
 @never_cache

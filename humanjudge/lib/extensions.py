@@ -113,7 +113,8 @@ def load(names: Iterable[str] = ()) -> None:
     for registry, extension_id in _loaded:
         registry.pop(extension_id, None)
     _loaded.clear()
-    named = (EntryPoint(name=name, value=_as_entry(name), group=GROUP) for name in names)
+    values = {name: name if ":" in name else ":".join(name.rpartition(".")[::2]) for name in names}
+    named = (EntryPoint(name=name, value=value, group=GROUP) for name, value in values.items())
     installed = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value))
     for entry in dict.fromkeys([*installed, *named]):
         package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "the settings"
@@ -125,11 +126,6 @@ def load(names: Iterable[str] = ()) -> None:
             reason = str(error) if is_ours else f"{type(error).__name__}: {error}"
             logger.warning("%s is left out: %s", entry.value, reason, exc_info=not is_ours)
             broken.append(BrokenExtension(entry.value, package, reason))
-
-
-def _as_entry(name: str) -> str:
-    module, _, attribute = name.rpartition(".")
-    return name if ":" in name else f"{module}:{attribute}"
 
 
 def _take(loaded: object, package: str) -> None:

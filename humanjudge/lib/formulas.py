@@ -90,7 +90,8 @@ def mathml(latex: str, *, is_display: bool) -> str | None:
     # A web server imports it, and its table of symbols, with the first formula.
     from latex2mathml.converter import Converter
 
-    if len(latex) > LONGEST or _nesting(latex) > DEEPEST or _COMMENT.search(latex):
+    open_braces = accumulate({"{": 1, "}": -1}.get(sign, 0) for sign in latex)
+    if len(latex) > LONGEST or max(open_braces, default=0) > DEEPEST or _COMMENT.search(latex):
         return None
     converter = Converter(xmlns="", display="block" if is_display else "inline")
     # Macros grow without bound: the place that takes none makes an error of their definition.
@@ -112,12 +113,6 @@ def _supported(command: re.Match[str]) -> str:
     if not command["start"]:
         return r"\operatorname{arg}"
     return command["start"] + ("align*}" if command["align"] else "matrix}")
-
-
-def _nesting(latex: str) -> int:
-    """Return how many braces are open at once."""
-    opened = accumulate({"{": 1, "}": -1}.get(sign, 0) for sign in latex)
-    return max(opened, default=0)
 
 
 def _is_set(element: Element) -> bool:

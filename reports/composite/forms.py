@@ -156,7 +156,6 @@ def rows_of(post: QueryDict) -> list[Context]:
 
 
 def _row_of(name: str, data: Data) -> Context:
-    """Return what stands in the row of a component of a config."""
     source, counts = data["sources"][name], data["weights"].get(name, {})
     row = {"name": name, "source": _key(source), "gate": name in data["gates"]}
     row |= {"reason": counts.get("reason", "")}

@@ -134,7 +134,6 @@ def _result(
     ranked: Mapping[UUID, compute.Composite],
     outputs: sources.Outputs,
 ) -> Context:
-    """Return what a composite comes to and which gates failed, and of what it is made."""
     totals = compute.totals_of(ranked.values())
     failed = [f"{name} on {number_of(n, 'output')}" for name, n in totals.failed.most_common()]
     lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []

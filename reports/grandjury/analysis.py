@@ -209,8 +209,6 @@ def votes_distribution(
 
 
 class _VoteRow:
-    """One row of votes, which knows where it stands."""
-
     __slots__ = ("_number", "_values")
 
     def __init__(self, number: int, values: Row) -> None:

@@ -179,7 +179,9 @@ def _entries_from(
 @project_page("see people")
 def audit(request: HttpRequest, project: Project) -> HttpResponse:
     if request.GET.get("show") == "changes":
-        return _changes(request, project)
+        changes = CHANGES.context(changes_of(project), request.GET)
+        about = {"project": project, "tab": "audit", "current": "changes"}
+        return render(request, "reports/project_audit.html", {**changes, **about})
     form = AuditForm(project, request.GET.dict())
     rows = page_of(form) if form.is_valid() else []
     entries = rows[:PER_PAGE]
@@ -207,12 +209,6 @@ CHANGES: Final = Listing[LogEntry](
         Column("When", lambda change: f"{change.action_time:%-d %b %Y %H:%M:%S} UTC", css="nowrap"),
     ],
 )
-
-
-def _changes(request: HttpRequest, project: Project) -> HttpResponse:
-    about = {"project": project, "tab": "audit", "current": "changes"}
-    context = {**CHANGES.context(changes_of(project), request.GET), **about}
-    return render(request, "reports/project_audit.html", context)
 
 
 # --- entries in words ----------------------------------------------------------------------------

@@ -171,7 +171,9 @@ class QualityScore(Projection):
         if all(entry.kind == Entry.Kind.VERDICTS for entry in batch):
             return  # what judges say changes no score of what people say
         settings, first_seq = Settings.read(self.project, batch), batch[0].seq or 0
-        series_of = _series_of_queues(batch)
+        queues = {queue for entry in batch if (queue := (entry.target or entry).queue_id)}
+        kinds = Queue.objects.filter(pk__in=queues, kind__in=SERIES).values_list("pk", "kind")
+        series_of: dict[UUID | None, str] = {pk: SERIES[kind] for pk, kind in kinds}
         new: dict[str, list[WeightedVote]] = defaultdict(list)
         changed: dict[str, list[Place]] = defaultdict(list)
         for entry in batch:
@@ -215,12 +217,6 @@ class QualityScore(Projection):
         settings = Settings.read(self.project)
         for series in Quality.Series.values:
             yield from _rebuild(self.project, series, settings, write=write)
-
-
-def _series_of_queues(batch: Sequence[Fact]) -> dict[UUID | None, str]:
-    queues = {queue for entry in batch if (queue := (entry.target or entry).queue_id)}
-    kinds = Queue.objects.filter(pk__in=queues, kind__in=SERIES).values_list("pk", "kind")
-    return {pk: SERIES[kind] for pk, kind in kinds}
 
 
 def _taken_back(entry: Fact, first_seq: int) -> Place | None:

@@ -27,7 +27,7 @@ from reports.report.model import (
     Component,
     CompositeResults,
     Counted,
-    DisputedItem,
+    DisputedRow,
     LedgerHead,
     ModelRate,
     QualityResults,
@@ -194,9 +194,9 @@ def define_again(run: Run, results: CompositeResults) -> bool:
     return True
 
 
-def _disputed(run: Run, findings: RunFindings) -> list[DisputedItem]:
+def _disputed(run: Run, findings: RunFindings) -> list[DisputedRow]:
     return [
-        DisputedItem(
+        DisputedRow(
             position=row.pair.position,
             name=row.pair.external_id or row.pair.prompt,
             people=row.votes,

@@ -30,7 +30,7 @@ class LedgerHead(BaseModel):
     told_since: datetime | None = None
 
 
-class DisputedItem(BaseModel):
+class DisputedRow(BaseModel):
     """An item on which judges and people disagree: what both chose, without texts of outputs."""
 
     position: int
@@ -86,7 +86,7 @@ class RunResults(BaseModel):
     findings: RunFindings
     elo: dict[str, float]
     # Only in the report of one run.
-    disputed: list[DisputedItem] = []
+    disputed: list[DisputedRow] = []
     composite: CompositeResults | None = None
 
 

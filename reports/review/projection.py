@@ -123,7 +123,6 @@ def _flag_vote(
 
 
 def _new_flags(batch: Iterable[Fact]) -> Flags:
-    """Return the flag votes of a batch."""
     by_item: dict[UUID, list[ReviewFlag]] = defaultdict(list)
     for entry in batch:
         if entry.item_id and entry.choice == "flag" and is_of_people(entry):
@@ -304,7 +303,6 @@ class ReviewList(Projection):
 
 
 def _all_items(project: Project) -> Iterator[list[UUID]]:
-    """Yield the items of a project, so many at a time."""
     items = Item.objects.filter(queue__project=project).only("pk")
     for chunk in chunks(items, "pk", CHUNK):
         yield [item.pk for item in chunk]

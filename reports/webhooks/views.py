@@ -92,7 +92,6 @@ def _event_words(webhook: Webhook) -> list[str]:
 
 
 def _state(delivery: Delivery) -> str:
-    """Say how far a delivery has come."""
     tries = f"{delivery.tries} tr{'y' if delivery.tries == 1 else 'ies'}"
     if delivery.state == Delivery.State.DELIVERED:
         return f"delivered, after {tries}" if delivery.tries > 1 else "delivered"

@@ -141,7 +141,6 @@ def _settled(
 
 
 def _unusable(reason: str, stands: DecisionState) -> str:
-    """Return why an item cannot be voted on, now that these decisions stand."""
     return EXCLUDED if stands.is_excluded else "" if reason == EXCLUDED else reason
 
 
@@ -201,7 +200,6 @@ class VoteCounts(Projection):
                 self.votes_on[vote.item_id].append((vote.choice, vote.value))
 
     def _miscounted(self, item: UUID) -> list[int]:
-        """Return what is missing in the counts of an item."""
         tally = kind_of(self.queues[self.queue_of[item]]).tally
         sealed, row = self.sealed.get(item, [0] * len(tally)), self.items[item]
         return [votes - row[name] for name, votes in zip(tally, sealed, strict=True)]
