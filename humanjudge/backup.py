@@ -202,9 +202,8 @@ def restore(path: Path, say: Say) -> None:
             manifest = _manifest(source)
             for table in tables():
                 if table.label not in MADE_BY_DJANGO | WRITTEN_BY_SERVERS and table.rows.exists():
-                    raise BackupRefused(
-                        f"the database is not empty: there are rows of {table.label}"
-                    )
+                    words = f"there are rows of {table.label}"
+                    raise BackupRefused(f"the database is not empty: {words}")
             with transaction.atomic(durable=True):
                 _empty_filled_tables()
                 for table in tables():

@@ -407,8 +407,9 @@ def exclude(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
     if not form.is_valid():
         raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
     cleaned = form.cleaned_data
+    reason = cleaned.pop("why")
     try:
-        exclude_voter(voter.pk, run.queue, _lead(request, run), **cleaned)
+        exclude_voter(voter.pk, run.queue, _lead(request, run), reason, **cleaned)
     except AlreadyDecided as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{voter} is excluded; the figures follow in a moment.")

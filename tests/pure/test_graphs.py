@@ -164,7 +164,7 @@ def test_on_a_page_ticks_lie_in_per_cent_of_the_plot_and_names_are_short(rows):
 
 
 def test_equal_ratings_still_have_room():
-    assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).rule.at > 0
+    assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).rule.position > 0
 
 
 def test_labels_leave_out_what_all_names_begin_with_and_the_middle_of_long_ones():

@@ -193,9 +193,9 @@ def fold_decisions(decisions: Iterable[LedgerDecision]) -> dict[Subject, Decisio
 
     >>> pair = UUID(int=1)
     >>> more = {"action": "another_round", "votes_wanted": 5, "instead_of": 2}
-    >>> standing([Made(pair, more, None), Made(pair, {"action": "exclude"}, None)])[pair]
-    Standing(action='exclude', first=2, another_round=5)
-    >>> standing([Made(pair, more, 9), Made(pair, {"action": "note"}, None)])[pair].votes_wanted
+    >>> fold_decisions([Made(pair, more, None), Made(pair, {"action": "exclude"}, None)])[pair]
+    DecisionState(action='exclude', first=2, another_round=5)
+    >>> fold_decisions([Made(pair, more, 9), Made(pair, {"action": "note"}, None)])[pair].votes_wanted
     2
     """
     stands: dict[Subject, DecisionState] = {}
