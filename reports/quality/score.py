@@ -178,10 +178,10 @@ class FoldState:
     Four votes at one time, 7 s after the start, are one batch:
 
     >>> rule = Rule(initial=0.5, rate=0.01)
-    >>> standing = Standing(rule.initial)
+    >>> standing = FoldState(rule.initial)
     >>> fold = folding(rule)
     >>> for seq, worth in enumerate((1, 0, 0, 1), start=1):
-    ...     fold(standing, Vote(7_000_000, seq, worth, 1.0))
+    ...     fold(standing, WeightedVote(7_000_000, seq, worth, 1.0))
     >>> standing.score, round(standing.freshness, 6), standing.votes, standing.passes
     (0.5, 0.067606, 4, 2)
     """

@@ -57,8 +57,8 @@ def flag_to_review(flags: Sequence[ReviewFlag], setting: str) -> ReviewFlag | No
     Examples
     --------
     >>> day = datetime(2026, 1, 1)
-    >>> one, same = Flagged(day, "format", UUID(int=1)), Flagged(day, "other", UUID(int=1))
-    >>> other = Flagged(day, "", UUID(int=2), has_reason=False)
+    >>> one, same = ReviewFlag(day, "format", UUID(int=1)), ReviewFlag(day, "other", UUID(int=1))
+    >>> other = ReviewFlag(day, "", UUID(int=2), has_reason=False)
     >>> [bool(flag_to_review(f, "two_or_unsafe")) for f in ([one], [one, same], [one, other])]
     [False, False, True]
     >>> flag_to_review([one._replace(category=UNSAFE)], "two_or_unsafe").category
@@ -95,11 +95,11 @@ def waits(
     >>> early, late = datetime(2026, 1, 1), datetime(2026, 1, 2)
     >>> waits(divided=True, votes=3, flagged_at=None, decided=None)
     True
-    >>> waits(divided=True, votes=9, flagged_at=early, decided=Decided("keep", late))
+    >>> waits(divided=True, votes=9, flagged_at=early, decided=StandingDecision("keep", late))
     False
-    >>> waits(divided=True, votes=9, flagged_at=late, decided=Decided("keep", early))
+    >>> waits(divided=True, votes=9, flagged_at=late, decided=StandingDecision("keep", early))
     True
-    >>> again = Decided("another_round", late, votes_wanted=6)
+    >>> again = StandingDecision("another_round", late, votes_wanted=6)
     >>> [waits(divided=True, votes=n, flagged_at=None, decided=again) for n in (5, 6)]
     [False, True]
     """

@@ -193,9 +193,11 @@ def fold_decisions(decisions: Iterable[LedgerDecision]) -> dict[Subject, Decisio
 
     >>> pair = UUID(int=1)
     >>> more = {"action": "another_round", "votes_wanted": 5, "instead_of": 2}
-    >>> fold_decisions([Made(pair, more, None), Made(pair, {"action": "exclude"}, None)])[pair]
+    >>> decisions = [(pair, more, None), (pair, {"action": "exclude"}, None)]
+    >>> fold_decisions([LedgerDecision(*decision) for decision in decisions])[pair]
     DecisionState(action='exclude', first=2, another_round=5)
-    >>> fold_decisions([Made(pair, more, 9), Made(pair, {"action": "note"}, None)])[pair].votes_wanted
+    >>> decisions = [(pair, more, 9), (pair, {"action": "note"}, None)]
+    >>> fold_decisions([LedgerDecision(*decision) for decision in decisions])[pair].votes_wanted
     2
     """
     stands: dict[Subject, DecisionState] = {}
