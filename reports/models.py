@@ -93,7 +93,7 @@ class Quality(models.Model):
     votes = models.PositiveIntegerField(default=0)
     passes = models.PositiveIntegerField(default=0)
     last_vote_at = models.DateTimeField(null=True)
-    # Where the fold goes on: see reports.quality.score.Standing.
+    # Where the fold goes on: see reports.quality.score.FoldState.
     standing = models.JSONField()
 
     class Meta:
