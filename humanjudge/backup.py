@@ -209,7 +209,7 @@ def restore(path: Path, say: Say) -> None:
                 for table in tables():
                     _read_table(source, table, manifest.tables[table.label], say)
                 _read_pictures(source, manifest.pictures["files"], say)
-                _go_on_counting()
+                _reset_sequences()
                 _verify(say)
     except UNREADABLE as error:
         raise BackupRefused(f"{path} is damaged, or no backup: {error}") from error
@@ -309,7 +309,7 @@ def _read_pictures(source: ZipFile, expected: int, say: Say) -> None:
     say(f"pictures: {len(names):,}")
 
 
-def _go_on_counting() -> None:
+def _reset_sequences() -> None:
     """Have new rows numbered behind those that were read."""
     numbered = [table.model for table in tables()]
     with connection.cursor() as cursor:

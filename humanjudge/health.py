@@ -80,7 +80,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not _may_read(request):
         raise PermissionDenied("Send METRICS_TOKEN as `Authorization: Bearer …`.")
     return HttpResponse(
-        prometheus_text([*_of_the_broker(), *_of_the_database()]),
+        prometheus_text([*_broker_samples(), *_database_samples()]),
         content_type="text/plain; version=0.0.4; charset=utf-8",
     )
 
@@ -94,7 +94,7 @@ def _may_read(request: HttpRequest) -> bool:
     return request.META["REMOTE_ADDR"] in ("127.0.0.1", "::1", "[::1]") and not is_handed_on
 
 
-def _of_the_broker() -> Iterator[Sample]:
+def _broker_samples() -> Iterator[Sample]:
     """Yield nothing where it is away: a number that is missing is an alarm, a wrong one is not."""
     queues = [*QUEUES_OF_VOTES.split(","), *QUEUES_OF_WORK.split(",")]
     try:
@@ -108,7 +108,7 @@ def _of_the_broker() -> Iterator[Sample]:
         yield sample("humanjudge_alive", process=name), is_alive
 
 
-def _of_the_database() -> Iterator[Sample]:
+def _database_samples() -> Iterator[Sample]:
     try:
         number, waited = number_unsealed(), seconds_unsealed()
     except DatabaseError:

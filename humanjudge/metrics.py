@@ -52,7 +52,7 @@ def count(name: str, amount: int = 1, **labels: object) -> None:
     if amount:
         with _lock:
             _counts[name, tuple(labels.items())] += amount
-        _see_to_flushing()
+        _start_flushing()
 
 
 def observe(name: str, seconds: float, **labels: object) -> None:
@@ -60,7 +60,7 @@ def observe(name: str, seconds: float, **labels: object) -> None:
         times = _times[name, tuple(labels.items())]
         times[bisect_left(BOUNDS, seconds)] += 1
         times[-1] += seconds
-    _see_to_flushing()
+    _start_flushing()
 
 
 @contextlib.contextmanager
@@ -145,7 +145,7 @@ def stored_samples() -> list[Sample]:
         return [(name.decode(), float(value)) for name, value in client.hgetall(KEY).items()]
 
 
-def _see_to_flushing() -> None:
+def _start_flushing() -> None:
     global _flushing  # noqa: PLW0603  one thread a process, and none in one that only forks
     if _flushing != os.getpid():
         _flushing = os.getpid()

@@ -150,7 +150,7 @@ def next_pairs(
             .values_list("item_id", flat=True)[: 2 * page_size]
         )
         page_rows = _still_theirs(about, on_page)
-        page = _first(list(page_rows.values()), page_size)
+        page = _first_rows(list(page_rows.values()), page_size)
         if len(page_rows) < page_size:
             page += _choose(voter, queue, about, page_rows, on_page, page_size - len(page_rows))
         _lease(about, page, now + timedelta(minutes=settings.LEASE_MINUTES))
@@ -167,7 +167,7 @@ def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) 
 def _lease(about: Values, page: list[_OpenItem], until: datetime) -> None:
     # All are written down: they were handed out, so their verdicts stay closed.
     items: Values = {f"pair_{n}": key(row.pk) for n, row in enumerate(page)}
-    leased = dict(list(items.items())[: len(_first(page, LEASED))])
+    leased = dict(list(items.items())[: len(_first_rows(page, LEASED))])
     these = f"AND item_id NOT IN ({_placeholders(leased)})" if leased else ""
     rows = ", ".join(
         f"(%(voter)s, %({name})s, {'%(until)s' if name in leased else '%(now)s'}, 0)"
@@ -180,7 +180,7 @@ def _lease(about: Values, page: list[_OpenItem], until: datetime) -> None:
             cursor.execute(_LEASE.format(rows=rows), values)
 
 
-def _first(rows: list[_OpenItem], number: int) -> list[_OpenItem]:
+def _first_rows(rows: list[_OpenItem], number: int) -> list[_OpenItem]:
     """Return so many of the rows, and one more rather than half of a couple."""
     edge = rows[number - 1 : number + 1]
     is_cut = all(row.is_coupled for row in edge) and len({row.prompt_key for row in edge}) == 1
@@ -219,7 +219,7 @@ def _choose(
         together.setdefault(row.prompt_key if row.is_coupled else row.pk, []).append(row)
     units = [(same[0].prompt_key, unit) for unit, same in together.items()]
     new_rows = [row for unit in arrange(units, chance, limit, last) for row in together[unit]]
-    new_rows = _first(new_rows, limit)
+    new_rows = _first_rows(new_rows, limit)
     if len(rows) < limit:
         # What the voter skipped comes back once, at the end.
         again = _rows(_SKIPPED_ONCE, about | {"limit": limit + len(on_page)})

@@ -135,7 +135,7 @@ def exclude_judge(judge: UUID, queue: Queue, curator: Voter, reason: str = "") -
         if latest is not None:
             if latest.payload and latest.payload["action"] == "exclude":
                 raise AlreadyDecided(latest)
-            _behind(decision, latest)
+            _put_behind(decision, latest)
         return _write(decision, curator, "exclude", judge=str(judge))
 
 
@@ -164,7 +164,7 @@ def reverse(
         with transaction.atomic():
             if repeated := Entry.objects.filter(uid=decision.uid, target=target).first():
                 return repeated
-            return _write(_behind(decision, target), curator, "reverse", **judge)
+            return _write(_put_behind(decision, target), curator, "reverse", **judge)
     except IntegrityError:
         before = Entry.objects.filter(kind=Entry.Kind.DECISION, target=target).first()
         if before is None:
@@ -204,11 +204,11 @@ def _repeated_decision(
     if latest is not None:
         if latest.uid != after:
             raise AlreadyDecided(latest)
-        _behind(decision, latest)
+        _put_behind(decision, latest)
     return None
 
 
-def _behind(decision: Entry, latest: Entry) -> Entry:
+def _put_behind(decision: Entry, latest: Entry) -> Entry:
     """Let a decision stand behind another one even where a server's clock is ahead."""
     decision.at = max(decision.at, latest.at + timedelta(microseconds=1))
     return decision

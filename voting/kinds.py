@@ -221,7 +221,7 @@ class Kind:
 
         Where nothing stood on the `left`, the form names the stored outputs.
         """
-        choice = _offered("choice", posted.get("choice", ""), ballot)
+        choice = _require_offered("choice", posted.get("choice", ""), ballot)
         return VoteAnswer(choice, _vote_details(posted, labels=self.labelled(choice, options)))
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
@@ -364,11 +364,11 @@ class PassFlag(Kind):
         else:
             # Whoever says why, flags.
             named = posted.get("choice") or "flag" * bool(posted.get("category"))
-            value = row_of(_offered("choice", named, PASS_FLAG)).quality
+            value = row_of(_require_offered("choice", named, PASS_FLAG)).quality
         choice = PASS_FLAG[value < PASSES_FROM]
         category = posted.get("category", "") if choice == "flag" else ""
         if category:
-            _offered("category", category, options.flag_categories)
+            _require_offered("category", category, options.flag_categories)
         details = {"value": round(value * MILLION), "category": category, "labels": labels}
         return VoteAnswer(choice, _vote_details(posted, **details))
 
@@ -446,7 +446,7 @@ class Labels(Categories):
         self, posted: Posted, ballot: Sequence[str], options: Options, left: str
     ) -> VoteAnswer:
         labels = {word for word in posted.get("choice", "").split(SEPARATOR) if word}
-        choice = joined(_offered("choice", word, ballot) for word in labels - {NO_LABELS})
+        choice = joined(_require_offered("choice", word, ballot) for word in labels - {NO_LABELS})
         return VoteAnswer(choice, _vote_details(posted, labels=self.labelled(choice, options)))
 
     def words(self, choice: str) -> list[str]:
@@ -542,7 +542,7 @@ def combined(criteria: Sequence[Criterion], grades: Mapping[str, float]) -> floa
     return min(1.0, fsum(weighted))
 
 
-def _offered(field: str, word: str, offered: Collection[str]) -> str:
+def _require_offered(field: str, word: str, offered: Collection[str]) -> str:
     if word not in offered:
         raise AnswerInvalid(field, f"{word!r} must be one of {', '.join(offered)}")
     return word
@@ -562,7 +562,7 @@ def _vote_details(posted: Posted, **fields: Any) -> VoteDetails:
 def _grade(field: str, posted: Posted, *, is_graded: bool) -> float:
     raw = posted.get(field, "")
     if not is_graded:
-        return row_of(_offered(field, raw, PASS_FLAG)).quality
+        return row_of(_require_offered(field, raw, PASS_FLAG)).quality
     try:
         grade = float(raw)
     except ValueError:

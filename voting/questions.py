@@ -127,15 +127,15 @@ def question_of(queue: Queue, vote: Entry | None = None) -> ItemQuestion:
     return replace(_QUESTIONS[queue.kind](queue, answered), answered=answered, before=before)
 
 
-def _of_pair(queue: Queue, answered: Posted) -> ItemQuestion:
+def _pair_question(queue: Queue, answered: Posted) -> ItemQuestion:
     return ItemQuestion(CHOICES, buttons=kind_of(queue).buttons(queue.ballot), takes_comment=False)
 
 
-def _of_words(queue: Queue, answered: Posted) -> ItemQuestion:
+def _word_question(queue: Queue, answered: Posted) -> ItemQuestion:
     return ItemQuestion(CHOICES, _title(queue), kind_of(queue).buttons(queue.ballot))
 
 
-def _of_pass_flag(queue: Queue, answered: Posted) -> ItemQuestion:
+def _flag_question(queue: Queue, answered: Posted) -> ItemQuestion:
     options = options_of(queue)
     if not options.takes_grades:
         buttons = kind_of(queue).buttons(queue.ballot)
@@ -156,7 +156,7 @@ def _of_pass_flag(queue: Queue, answered: Posted) -> ItemQuestion:
     )
 
 
-def _of_labels(queue: Queue, answered: Posted) -> ItemQuestion:
+def _label_question(queue: Queue, answered: Posted) -> ItemQuestion:
     labels = answered.get("choice", "").split(SEPARATOR)
     marks = [
         Mark(word, word, word, key, key, word in labels)
@@ -167,18 +167,18 @@ def _of_labels(queue: Queue, answered: Posted) -> ItemQuestion:
     return ItemQuestion(FIELDS, fields=[field], field_keys=_OF_LABELS)
 
 
-def _of_text(queue: Queue, answered: Posted) -> ItemQuestion:
+def _text_question(queue: Queue, answered: Posted) -> ItemQuestion:
     title = _title(queue) or "Your answer"
     return ItemQuestion(TEXT, title, takes_comment=False, field_keys=_OF_TEXT)
 
 
 _QUESTIONS: Final[Mapping[str, Callable[[Queue, Posted], ItemQuestion]]] = {
-    COMPARISON.name: _of_pair,
-    "pass_flag": _of_pass_flag,
-    "category": _of_words,
-    "rating": _of_words,
-    "labels": _of_labels,
-    "text": _of_text,
+    COMPARISON.name: _pair_question,
+    "pass_flag": _flag_question,
+    "category": _word_question,
+    "rating": _word_question,
+    "labels": _label_question,
+    "text": _text_question,
 }
 
 
@@ -219,13 +219,13 @@ def posted_of(vote: Entry) -> dict[str, str]:
     posted = {"choice": vote.choice, "category": vote.category, "comment": vote.comment}
     if vote.value is not None:
         posted["value"] = f"{vote.value / MILLION:g}"
-        posted |= {f"criterion.{name}": grade for name, grade in _by_criterion(vote).items()}
+        posted |= {f"criterion.{name}": grade for name, grade in _criterion_words(vote).items()}
     elif not vote.choice:
         posted["text"] = _text_of(vote)
     return posted
 
 
-def _by_criterion(vote: Entry) -> dict[str, str]:
+def _criterion_words(vote: Entry) -> dict[str, str]:
     assert vote.queue is not None  # a vote on an item has one
     labels = vote.labels or {}
     return {
@@ -245,7 +245,7 @@ def in_words(vote: Entry) -> str:
     spoken = kind_of(vote.queue).spoken(vote.choice, vote.left_side or "A")
     if vote.value is None:
         return spoken if vote.choice else excerpt(_text_of(vote))
-    details = [f"{name} {grade}" for name, grade in _by_criterion(vote).items()]
+    details = [f"{name} {grade}" for name, grade in _criterion_words(vote).items()]
     if not details and options_of(vote.queue).graded:
         details = [f"{vote.value / MILLION:g}"]
     details += [vote.category] if vote.category else []

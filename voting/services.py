@@ -297,16 +297,16 @@ def undo_last_vote(
     """
     uid = uid or uuid4()
     try:
-        return _undone(voter, uid) or _undo(voter, queue, uid, vote)
+        return _retracted_item(voter, uid) or _undo(voter, queue, uid, vote)
     except IntegrityError:
         # Twice at the same moment: the other one was first.
-        undone = _undone(voter, uid)
+        undone = _retracted_item(voter, uid)
         if undone is None:
             raise NothingToUndo from None
         return undone
 
 
-def _undone(voter: Voter, uid: UUID) -> Item | None:
+def _retracted_item(voter: Voter, uid: UUID) -> Item | None:
     retractions = Entry.objects.filter(uid=uid, voter=voter, kind=Entry.Kind.RETRACTION)
     first = retractions.select_related("item").first()
     return first.item if first else None

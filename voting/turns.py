@@ -83,11 +83,11 @@ def _folded(messages: Sequence[Message]) -> Sequence[Turn]:
     groups = groupby(range(len(messages)), lambda n: (n in is_open, messages[n].role == "system"))
     for (opens, _), group in groups:
         inside = [Turn(*messages[number]) for number in group]
-        turns += inside if opens else [Turn("", _on_fold(inside), inside)]
+        turns += inside if opens else [Turn("", _fold_label(inside), inside)]
     return turns
 
 
-def _on_fold(inside: Sequence[Turn]) -> str:
+def _fold_label(inside: Sequence[Turn]) -> str:
     if len(inside) > 1:
         return number_of(len(inside), "earlier turn")
     words = " ".join(inside[0].content[: 4 * _LETTERS].split())

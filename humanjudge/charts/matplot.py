@@ -144,7 +144,7 @@ def _settings(style: GivenStyle, theme: Theme) -> Iterator[None]:
     with _lock, mpl.rc_context():
         _use_shipped_fonts()
         mpl.rcdefaults()
-        _PARAMETERS.update(_OURS | _of_theme(theme))
+        _PARAMETERS.update(_OURS | _theme_settings(theme))
         for setting in settings_of(style):
             is_cycle = setting.key == CYCLE
             try:
@@ -159,7 +159,7 @@ def _settings(style: GivenStyle, theme: Theme) -> Iterator[None]:
         yield
 
 
-def _of_theme(theme: Theme) -> dict[str, object]:
+def _theme_settings(theme: Theme) -> dict[str, object]:
     paper, ink, soft, line, judges = _COLOURS[theme]
     return {
         "axes.edgecolor": line,

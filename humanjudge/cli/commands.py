@@ -246,7 +246,7 @@ def vote(run: str, choice: str, limit: int | None, seed: int, task: str | None) 
     With --task it is one real vote.
     """
     if task is None:
-        return _pretend(run, choice, limit, seed)
+        return _simulate_votes(run, choice, limit, seed)
     if choice == AUTO or limit is not None:
         raise Failed(Code.USAGE, "--task: a real vote has a CHOICE of yours, and no --limit")
     body = {"task_id": task, "winner": choice}
@@ -256,7 +256,7 @@ def vote(run: str, choice: str, limit: int | None, seed: int, task: str | None) 
     return done, [lines.voted_line(voted, skipped, unblinded=done["unblinded"])]
 
 
-def _pretend(run: str, choice: str, limit: int | None, seed: int) -> Printed:
+def _simulate_votes(run: str, choice: str, limit: int | None, seed: int) -> Printed:
     """Vote until nothing is left: the server takes so many at once."""
     client, voted, skipped = connect(), 0, 0
     while True:
@@ -506,11 +506,11 @@ def import_files(
         options=json.dumps(more) if more else "",
     )
     path = run_path(run, "import") if run else "/runs/import"
-    report = _imported(connect(), path, files, fields)
+    report = _import_report(connect(), path, files, fields)
     return report, lines.report_lines(report)
 
 
-def _imported(
+def _import_report(
     client: Client, path: str, files: Sequence[Path], fields: Mapping[str, str]
 ) -> lines.Reply:
     """Send files, tell how far the import has come, and return its report."""

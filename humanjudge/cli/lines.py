@@ -37,12 +37,12 @@ def short(identifier: str) -> str:
     return identifier[:PREFIX]
 
 
-def _named(values: Reply, *names: str) -> list[object]:
+def _fields(values: Reply, *names: str) -> list[object]:
     return [field for name in names for field in (name, values[name])]
 
 
 def run_line(run: Reply) -> str:
-    counts = _named({**run, "simulated": int(run["simulated"])}, "total", "done", "simulated")
+    counts = _fields({**run, "simulated": int(run["simulated"])}, "total", "done", "simulated")
     return line("run", short(run["id"]), run["state"], *counts, f"name:{run['name']}")
 
 
@@ -56,8 +56,8 @@ def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
     parts = (run["progress"]["outputs"], run["progress"]["calls"])
     calls = {name: sum(part[name] for part in parts) for name in parts[0]}
     if calls["failed"] or calls["waiting"]:
-        yield line("calls", calls["total"], *_named(calls, "done", "failed", "waiting"))
-    yield line(*_named(pending, "total", "done", "pending"))
+        yield line("calls", calls["total"], *_fields(calls, "done", "failed", "waiting"))
+    yield line(*_fields(pending, "total", "done", "pending"))
     for task in pending["tasks"][:1]:
         prompt = clean(latest(task["prompt_text"]))[:LONGEST_PROMPT].rstrip()
         yield line("next-task", short(task["id"]), f"prompt:{prompt}")
@@ -141,7 +141,7 @@ def progress(job: Reply) -> str:
 
 def report_lines(report: Reply) -> Iterator[str]:
     first, *others = [short(run) for run in report["runs"]] or [""]
-    yield line("imported", first, *_named(report["new"], *report["new"]))
+    yield line("imported", first, *_fields(report["new"], *report["new"]))
     yield from (line("imported", run) for run in others)
     for error in report["errors"]:
         yield line("error", error["file"], error["row"], error["field"] or "-", error["why"])
@@ -227,6 +227,6 @@ def plan_lines(plans: Reply) -> Iterator[str]:
             yield line(method, "more than 20000 items")
         else:
             yield line(
-                method, *_named(plan, "items", "votes", "people"), f"hours:{plan['hours']:.1f}"
+                method, *_fields(plan, "items", "votes", "people"), f"hours:{plan['hours']:.1f}"
             )
     yield line("saving", f"at most {_percent(plans['saving'])} % of the votes")

@@ -75,11 +75,11 @@ def highlighted(text: str, language: str = "") -> SafeString:
     """
     is_long = len(text) > LONGEST or any(len(line) > LONGEST_LINE for line in text.splitlines())
     lexer = None if is_long else _lexer_of(text, language)
-    html = "".join(_marked(lexer, text)) if lexer else escape(text)
+    html = "".join(_highlighted(lexer, text)) if lexer else escape(text)
     return mark_safe(html)  # noqa: S308  every piece of text in it is escaped
 
 
-def _marked(lexer: "Lexer", text: str) -> Iterator[str]:
+def _highlighted(lexer: "Lexer", text: str) -> Iterator[str]:
     """Yield the pieces of a text in their order, and the rest of it as it is."""
     from pygments.token import STANDARD_TYPES
 

@@ -20,7 +20,7 @@ from voting.kinds import is_ordered, kind_of
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
 from voting.ledger.decisions import judges_left_out
-from voting.ledger.groups import last_touching, touched
+from voting.ledger.groups import last_regrouping, regrouped_queues
 from voting.ledger.ledger import Fact, Mismatch, Projection, correct, votes_decided_on
 from voting.models import Entry, Item
 
@@ -191,7 +191,7 @@ class JudgeElo(Projection):
         batches: dict[UUID | None, list[Fact]] = defaultdict(list)
         for entry in batch:
             queue = entry.target.queue_id if entry.target else entry.queue_id
-            for each in {queue} if queue else touched(self.project, entry, batch):
+            for each in {queue} if queue else regrouped_queues(self.project, entry, batch):
                 batches[each].append(entry)
         runs = Run.every.filter(queue__in=batches).select_related("queue").order_by("pk")
         self.parts = [_Batch(run, batches[run.queue_id]) for run in runs]
@@ -416,7 +416,7 @@ def _rebuild_ratings(
     own = Q(queue=run.queue_id) | Q(target__queue=run.queue_id)
     sealed = Entry.objects.filter(own, project=run.queue.project_id, seq__isnull=False)
     last = sealed.order_by("-seq").values_list("seq", flat=True).first() or 0
-    last = max(last, last_touching(run.queue))
+    last = max(last, last_regrouping(run.queue))
     board, _ = Board.objects.get_or_create(run=run)
     replayed = {"votes": standings.votes, "unblinded": unblinded, "seq": last}
     yield from correct(board, f"board of run {run.pk}", replayed, write=write)

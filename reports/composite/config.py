@@ -29,26 +29,26 @@ _WORDS: Final = {
 _ONE_RULE: Final = "say which 'range' becomes 0 to 1, as [1, 5], or which value it 'equals'"
 
 
-def _must(is_right: bool, problem: str) -> None:
+def _require(is_right: bool, problem: str) -> None:
     if not is_right:
         raise ValueError(problem)
 
 
 def _scalar(value: object) -> object:
-    _must(isinstance(value, str | int | float | bool), "must be text, a number, true or false")
+    _require(isinstance(value, str | int | float | bool), "must be text, a number, true or false")
     # No database stores half a surrogate pair.
-    _must(not re.search("[\ud800-\udfff]", str(value)), "holds half a surrogate pair")
+    _require(not re.search("[\ud800-\udfff]", str(value)), "holds half a surrogate pair")
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _range(ends: tuple[float, float]) -> tuple[float, float]:
-    _must(ends[0] < ends[1], "must be two numbers, the lower one first, as [1, 5]")
+    _require(ends[0] < ends[1], "must be two numbers, the lower one first, as [1, 5]")
     return ends
 
 
 def _gates(names: tuple[str, ...]) -> tuple[str, ...]:
     twice = [name for place, name in enumerate(names) if name in names[:place]]
-    _must(not twice, f"{', '.join(twice)}: is given twice")
+    _require(not twice, f"{', '.join(twice)}: is given twice")
     return names
 
 
@@ -116,7 +116,7 @@ class _Value(Part):
 
     @model_validator(mode="after")
     def _has_one_rule(self) -> Self:
-        _must((self.range is None) != (self.equals is None), _ONE_RULE)
+        _require((self.range is None) != (self.equals is None), _ONE_RULE)
         return self
 
     def scaled(self, value: object) -> float | None:

@@ -49,14 +49,14 @@ def save_composite(request: HtmxRequest, run: Run) -> HttpResponse:
         return _page(request, run, form)
     form = CompositeForm(run, rows_of(request.POST), request.POST)
     if change == "try":
-        return _tried(request, run, form)
+        return _show_trial(request, run, form)
     if not form.is_valid() or form.composite is None:
         return _page(request, run, form, status=422)
     sources.store(run, form.composite)
     return redirect("run-composite", run.pk)
 
 
-def _tried(request: HtmxRequest, run: Run, form: CompositeForm) -> HttpResponse:
+def _show_trial(request: HtmxRequest, run: Run, form: CompositeForm) -> HttpResponse:
     """Show what a composite comes to that is not saved."""
     require_votes_first(request, run)
     result = None

@@ -45,7 +45,7 @@ class Window:
 # --- who is meant -------------------------------------------------------------------------------
 
 
-def _named(text: str, *columns: str) -> Q:
+def _name_filter(text: str, *columns: str) -> Q:
     """Return what holds for the rows that have this identifier in a column, or else this slug."""
     try:
         number = UUID(text)
@@ -75,12 +75,12 @@ def project_of(api_key: ApiKey) -> Project | None:
 
 
 def find_model(api_key: ApiKey, text: str) -> TracedModel | None:
-    return models_of(api_key).filter(_named(text, "pk")).first()
+    return models_of(api_key).filter(_name_filter(text, "pk")).first()
 
 
 def find_benchmark(text: str) -> Benchmark | None:
     """Return a benchmark by its slug, or the identifier of its project, queue or run."""
-    benchmarks = Benchmark.objects.filter(_named(text, "project", "queue", "queue__run"))
+    benchmarks = Benchmark.objects.filter(_name_filter(text, "project", "queue", "queue__run"))
     return benchmarks.select_related("project", "queue").first()
 
 
@@ -137,7 +137,9 @@ def benchmark_traces(
     if not (runs_it and can(api_key, "see", benchmark.project_id)):
         traces = traces.filter(enrollment__model__in=models_of(api_key))
     if models:
-        named = TracedModel.objects.filter(reduce(or_, (_named(text, "pk") for text in models)))
+        named = TracedModel.objects.filter(
+            reduce(or_, (_name_filter(text, "pk") for text in models))
+        )
         traces = traces.filter(enrollment__model__in=named)
     return traces
 

@@ -127,7 +127,7 @@ class Microseconds(Func):
         return self.as_sql(compiler, connection, template=f"({seconds} + {rest})", **context)
 
 
-def behind(cast_at: int, seq: int) -> Q:
+def rows_behind(cast_at: int, seq: int) -> Q:
     """Say of rows with a time and a number that they stand behind a place."""
     # The first part alone finds them in an index.
     time = time_of(cast_at)
@@ -155,7 +155,7 @@ def stored_votes(
         Microseconds("at"), "seq", "choice", "value", "reputation", "voter_id"
     )
     cast_at, seq = after.place if after.votes else START
-    while rows := list(columns.filter(behind(cast_at, seq))[:CHUNK]):
+    while rows := list(columns.filter(rows_behind(cast_at, seq))[:CHUNK]):
         for row in rows:
             yield settings.vote(*row)
         cast_at, seq = rows[-1][:2]
@@ -180,9 +180,9 @@ class QualityScore(Projection):
             series = series_of.get((entry.target or entry).queue_id)
             if series and is_of_people(entry):
                 new[series].append(settings.vote_of(entry))
-            elif series and (place := _taken_back(entry, first_seq)):
+            elif series and (place := _retracted_place(entry, first_seq)):
                 changed[series].append(place)
-        for series, place in self._changed_otherwise(batch):
+        for series, place in self._changed_votes(batch):
             changed[series].append(place)
         touched = {*new, *changed}
         if any(entry.payload == IMPORT_ENDS for entry in batch):
@@ -195,7 +195,7 @@ class QualityScore(Projection):
             for series in sorted(touched)
         ]
 
-    def _changed_otherwise(self, batch: Sequence[Fact]) -> Iterator[tuple[str, Place]]:
+    def _changed_votes(self, batch: Sequence[Fact]) -> Iterator[tuple[str, Place]]:
         """Tell the votes that curators decided on, and all of them where settings change."""
         votes = Entry.objects.filter(votes_decided_on(batch), kind=Entry.Kind.VOTE)
         sealed = votes.filter(seq__isnull=False, queue__kind__in=SERIES)
@@ -219,7 +219,7 @@ class QualityScore(Projection):
             yield from _rebuild(self.project, series, settings, write=write)
 
 
-def _taken_back(entry: Fact, first_seq: int) -> Place | None:
+def _retracted_place(entry: Fact, first_seq: int) -> Place | None:
     """Return the place of the vote that an entry takes back, if an earlier batch has counted it."""
     vote = entry.target if entry.kind == Entry.Kind.RETRACTION else None
     if vote is None or vote.seq is None or vote.seq >= first_seq or vote.simulated:
@@ -287,19 +287,19 @@ class _Part:
         if is_late or _is_behind(self.quality):
             # Votes that were counted before are counted again, in the order of their times.
             if is_late:
-                self.standing = self._back_before(first) or start
+                self.standing = self._rewind_before(first) or start
             self.waits = is_importing()
             stored = stored_votes(project, series, settings, self.standing)
             self.votes = iter(()) if self.waits else merge(stored, new)
             self.count()
 
-    def _back_before(self, place: Place) -> FoldState | None:
+    def _rewind_before(self, place: Place) -> FoldState | None:
         """Return the last standing before a place, and forget the points behind it."""
         points, cast_at = self.quality.points.all(), time_of(place[0])
         before = points.filter(Q(at__lt=cast_at) | Q(at=cast_at, seq__lt=place[1]))
         last = before.order_by("-at", "-seq").first()
         state = FoldState(**last.standing) if last else None
-        points.filter(behind(*(state.place if state else START))).delete()
+        points.filter(rows_behind(*(state.place if state else START))).delete()
         return state
 
     def count(self) -> None:
@@ -314,7 +314,7 @@ class _Part:
         for name in ("standing",) if self.waits else figures:
             setattr(self.quality, name, figures[name])
         self.quality.save()
-        keep(self.quality, self.points)
+        store_points(self.quality, self.points)
         # Before a vote has counted, there is no score that could cross a line.
         if before[0] and self.quality.votes and before[1] != self.quality.score:
             score_changed(self.quality, before[1], self.standing.seq)
@@ -332,7 +332,7 @@ def figures_of(state: FoldState) -> JsonObject:
     }
 
 
-def keep(quality: Quality, standings: Iterable[FoldState]) -> None:
+def store_points(quality: Quality, standings: Iterable[FoldState]) -> None:
     QualityPoint.objects.bulk_create(
         QualityPoint(
             quality=quality,
@@ -397,7 +397,7 @@ def _rebuild(
             project=project, series=series, defaults=replayed
         )
         quality.points.all().delete()
-        keep(quality, points)
+        store_points(quality, points)
 
 
 def _replayed(

@@ -201,40 +201,40 @@ def share_run(request: HttpRequest, run_id: Prefix, body: ShareIn) -> Any:
 
     409 while the figures of the run are still being computed.
     """
-    return _share_response(request, body, *_shared(request, run_id=run_id))
+    return _share_response(request, body, *_shared_subject(request, run_id=run_id))
 
 
 @of_runs.get("/{run_id}/shares", response=Shares)
 def shares_of_run(request: HttpRequest, run_id: Prefix) -> Any:
     """The links to a run's report, the newest first, with those that let nobody in any more."""
-    return _listed(*_shared(request, run_id=run_id))
+    return _listed(*_shared_subject(request, run_id=run_id))
 
 
 @of_runs.post("/{run_id}/shares/{share_id}/revoke", response=ShareOut)
 def revoke_share_of_run(request: HttpRequest, run_id: Prefix, share_id: ShareId) -> Any:
     """Let nobody in by a link any more."""
-    return _revoked(request, share_id, *_shared(request, run_id=run_id))
+    return _revoked(request, share_id, *_shared_subject(request, run_id=run_id))
 
 
 @of_projects.post("/{project_id}/shares", response={201: MadeOut})
 def share_project(request: HttpRequest, project_id: Prefix, body: ShareIn) -> Any:
     """Make a link to a project's report. `link` is in this answer alone: only its hash is kept."""
-    return _share_response(request, body, *_shared(request, project_id=project_id))
+    return _share_response(request, body, *_shared_subject(request, project_id=project_id))
 
 
 @of_projects.get("/{project_id}/shares", response=Shares)
 def shares_of_project(request: HttpRequest, project_id: Prefix) -> Any:
     """The links to a project's report, the newest first; those to its runs' are theirs."""
-    return _listed(*_shared(request, project_id=project_id))
+    return _listed(*_shared_subject(request, project_id=project_id))
 
 
 @of_projects.post("/{project_id}/shares/{share_id}/revoke", response=ShareOut)
 def revoke_share_of_project(request: HttpRequest, project_id: Prefix, share_id: ShareId) -> Any:
     """Let nobody in by a link any more."""
-    return _revoked(request, share_id, *_shared(request, project_id=project_id))
+    return _revoked(request, share_id, *_shared_subject(request, project_id=project_id))
 
 
-def _shared(
+def _shared_subject(
     request: HttpRequest, *, run_id: str = "", project_id: str = ""
 ) -> tuple[Project, Run | None]:
     """Return what links are of; a key that is to vote blindly could read a report by its own."""

@@ -25,12 +25,12 @@ def is_waiting(project: UUID, run: Run | None) -> bool:
 def keep_reports(run: Run, **_signal: Any) -> None:
     """Keep what the reports of a run and of its project say, before half of it is held out."""
     project = run.queue.project
-    _keep(project, run)
+    _store_report(project, run)
     if not is_tuned(project.pk):
-        _keep(project, None)
+        _store_report(project, None)
 
 
-def _keep(project: Project, run: Run | None) -> None:
+def _store_report(project: Project, run: Run | None) -> None:
     try:
         report = report_of(project, run)
     except NotComputed:

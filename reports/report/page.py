@@ -96,7 +96,7 @@ def _sections(report: Report, outputs: Outputs) -> Iterator[tuple[str, Context]]
         context = {"pace": pace, "graph": graph, "chart": chart_of_votes(pace)}
         yield ("reports/shared_pace.html", context)
     if report.counted:
-        yield ("reports/shared_heard.html", _heard(report.counted))
+        yield ("reports/shared_heard.html", _turnout(report.counted))
     tables = [
         quality_table(groups, title)
         for series, (title, _) in TITLES.items()
@@ -140,7 +140,7 @@ def _score(quality: QualityResults) -> Context:
     }
 
 
-def _heard(counted: Counted) -> Context:
+def _turnout(counted: Counted) -> Context:
     return {
         "counted": counted,
         "heard": percent(counted.voters / counted.population) if counted.population else DASH,
@@ -194,14 +194,16 @@ def _run(run: RunResults, charts: list[ReportChart]) -> Context:
         "picture": drawn.get(PICTURE),
         "table": _judges(run) if findings.as_of.votes else None,
         "groups": group_table(findings),
-        "tests": [(test, judges, chart and _drawn(chart, run)) for test, judges, chart in tests],
+        "tests": [
+            (test, judges, chart and _chart_context(chart, run)) for test, judges, chart in tests
+        ],
         "models": _models(run, drawn),
         "corrected": corrected_rates(findings),
         "composite": run.composite and _composite(run.composite),
     }
 
 
-def _drawn(chart: ReportChart, run: RunResults) -> Context:
+def _chart_context(chart: ReportChart, run: RunResults) -> Context:
     return {"chart": chart, "svg": on_page(run.findings, chart.key), "table": table_of(chart)}
 
 
@@ -239,14 +241,14 @@ def _models(run: RunResults, drawn: Mapping[str, ReportChart]) -> Context | None
     if findings.pass_rates:
         chart = drawn.get(MODEL_RATES)
         rates = replace(pass_rates_table(findings), id="")
-        return {"rates": rates, "drawn": chart and _drawn(chart, run)}
+        return {"rates": rates, "drawn": chart and _chart_context(chart, run)}
     boards = boards_of(findings.models) if findings.models else None
     if boards is None or not boards["chosen"]:
         return None
     chart, ranks = drawn.get(MODEL_RATINGS), boards["ranks"]
     # A page may show several runs, each with its own key.
     ranks = ranks and replace(ranks, described_by=f"key-{run.id}")
-    return {"words": boards["words"], "ranks": ranks, "drawn": chart and _drawn(chart, run)}
+    return {"words": boards["words"], "ranks": ranks, "drawn": chart and _chart_context(chart, run)}
 
 
 def _judges(run: RunResults) -> Table:

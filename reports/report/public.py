@@ -115,7 +115,7 @@ def _may_vote(request: HttpRequest, share: Share) -> bool:
     return is_member or bool(voters_of(request, share.project_id))
 
 
-def _as_read_by(request: HttpRequest, share: Share) -> Report:
+def _readable_report(request: HttpRequest, share: Share) -> Report:
     """Return what a link shows, without the items that its reader has to vote on first."""
     report = current(share)
     if not _may_vote(request, share):
@@ -176,7 +176,7 @@ def _live(share: Share) -> Report:
 @never_cache
 @public
 def shared_report(request: HttpRequest, share: Share, token: str) -> HttpResponse:
-    report = _as_read_by(request, share)
+    report = _readable_report(request, share)
     if request.method == "GET":
         count_view(share)
     path, head = reverse("shared-report", args=[token]), report.head
@@ -241,7 +241,7 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
 
 @public
 def shared_file(request: HttpRequest, share: Share, token: str, name: str) -> HttpResponse:
-    report = _as_read_by(request, share)
+    report = _readable_report(request, share)
     text = report_html(share, report) if name == PAGE else text_of(report, name)
     if text is None:
         raise Http404

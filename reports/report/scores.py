@@ -175,7 +175,7 @@ def make(report_id: UUID) -> None:
             embed = partial(make_embedder, project=report.run.queue.project_id)
             reach = Reach(embed=embed, off=switched_off())
             scores = make_report(report.run, report.config, folder, reach)
-            _keep(report, folder, scores.table)
+            _store_files(report, folder, scores.table)
     except (ConfigInvalid, ScoringFailed) as error:
         _fail(report, str(error) or type(error).__name__)
     except Exception as error:
@@ -240,7 +240,7 @@ def _fail(report: ScoreReport, error: str) -> None:
     leases.release(_claimed_row(report), state=state, done_at=timezone.now(), error=error)
 
 
-def _keep(report: ScoreReport, folder: Path, table: ScoreTable) -> None:
+def _store_files(report: ScoreReport, folder: Path, table: ScoreTable) -> None:
     """Put the files where they are downloaded from, unless another worker is at them by now."""
     path = path_of(report)
     partial_path = path.with_name(f"{path.stem}.{token_hex(4)}.zip")

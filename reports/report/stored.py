@@ -48,10 +48,10 @@ class StoredFigures(Projection):
         # While judges are tuned nobody is given a whole ledger.
         frozen = Share.objects.filter(project=self.project, frozen__isnull=False)
         for share in () if is_tuned(self.project.pk) else frozen:
-            yield from _of_frozen(share)
+            yield from _frozen_mismatches(share)
 
 
-def _of_frozen(share: Share) -> Iterator[Mismatch]:
+def _frozen_mismatches(share: Share) -> Iterator[Mismatch]:
     place = f"frozen report {share.prefix}…"
     try:
         report = Report.model_validate(share.frozen)

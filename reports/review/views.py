@@ -367,12 +367,12 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
         "more_votes": item.queue.votes_per_item,
         "most_votes": MOST_VOTES,
         "longest_why": services.LONGEST_WHY,
-        "previous": _beside(others, review, "lt"),
-        "next": _beside(others, review, "gt"),
+        "previous": _neighbour(others, review, "lt"),
+        "next": _neighbour(others, review, "gt"),
     } | more
 
 
-def _beside(reviews: QuerySet[Review], review: Review | None, than: str) -> UUID | None:
+def _neighbour(reviews: QuerySet[Review], review: Review | None, than: str) -> UUID | None:
     """Return the next item of the list behind, or before, another one."""
     if review is None:
         return reviews.values_list("item", flat=True).first() if than == "gt" else None
@@ -483,12 +483,12 @@ def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
     try:
         decision = _decide(request, item, form, cleaned["after"], cleaned["uid"])
     except (AlreadyDecided, CannotDecide) as error:
-        return _again(request, item, 409, trouble=_in_the_way(item, error))
+        return _again(request, item, 409, trouble=_conflict_words(item, error))
     done = DONE[(decision.payload or {})["action"]]
     messages.success(request, f"Item {item.position + 1}: {done}.")
     if cleaned["action"] in ("note", "send_back"):
         return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))
-    following = _beside(_filters(request).reviews(), Review.objects.get(item=item), "gt")
+    following = _neighbour(_filters(request).reviews(), Review.objects.get(item=item), "gt")
     address = reverse("review-item", args=[following]) if following else reverse("review")
     return redirect(address + _query_of(request))
 
@@ -499,7 +499,7 @@ def _again(request: HtmxRequest, item: Item, status: int, **more: object) -> Htt
     return render(request, "reports/review_item.html", context, status=status)
 
 
-def _in_the_way(item: Item, error: AlreadyDecided | CannotDecide) -> str:
+def _conflict_words(item: Item, error: AlreadyDecided | CannotDecide) -> str:
     """Say why a decision was not recorded; where another came first, whose and which."""
     if isinstance(error, CannotDecide):
         return str(error)
@@ -521,7 +521,7 @@ def reverse_decision(request: HtmxRequest, uid: UUID) -> HttpResponse:
     try:
         services.reverse(decision, curator, request.POST.get("why", "")[: services.LONGEST_WHY])
     except (AlreadyDecided, CannotDecide) as error:
-        return _again(request, item, 409, trouble=_in_the_way(item, error))
+        return _again(request, item, 409, trouble=_conflict_words(item, error))
     now = _state(Review.objects.get(item=item))
     messages.success(request, f"Item {item.position + 1}: reversed. It is now {now}.")
     return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))

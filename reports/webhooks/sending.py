@@ -104,14 +104,14 @@ def deliver(webhook_id: UUID) -> None:
     until = time.monotonic() + STRETCH
     try:
         while time.monotonic() < until:
-            next_one = _due().filter(webhook=webhook).first()
+            next_one = _due_deliveries().filter(webhook=webhook).first()
             if next_one is None or not _try(next_one, webhook):
                 break  # what else waits is asked for by the sweep
     finally:
         leases.release(mine)
 
 
-def _due() -> QuerySet[Delivery]:
+def _due_deliveries() -> QuerySet[Delivery]:
     waiting = Delivery.objects.filter(state=Delivery.State.WAITING, next_try_at__lte=timezone.now())
     return waiting.order_by("next_try_at", "made_at")
 
@@ -148,7 +148,7 @@ def _try(delivery: Delivery, webhook: Webhook) -> bool:
 
 def ask_again_for_due() -> None:
     """Publish what waits: its task was lost, its worker is gone, or the time of a try has come."""
-    waits = Exists(_due().filter(webhook=OuterRef("pk")))
+    waits = Exists(_due_deliveries().filter(webhook=OuterRef("pk")))
     webhooks = Webhook.objects.filter(waits, leases.free(), is_active=True)
     for pk in webhooks.values_list("pk", flat=True):
         enqueue("reports.tasks.deliver", str(pk))

@@ -48,15 +48,15 @@ def counted_in(queue: Queue) -> Q:
 def counts(entry: Fact, *, is_simulated: bool) -> bool:
     """Say of a numbered entry what `COUNTED` says of a row; the flag is its queue's."""
     is_first = entry.retracted_after_reveal and not entry.excluded
-    return (_stands(entry) or is_first) and _is_of_its_kind(entry, is_simulated)
+    return (_is_unretracted(entry) or is_first) and _is_of_its_kind(entry, is_simulated)
 
 
 def is_of_people(entry: Fact) -> bool:
     """Say of a numbered entry what `OF_PEOPLE` says of a row."""
-    return _stands(entry) and not entry.simulated
+    return _is_unretracted(entry) and not entry.simulated
 
 
-def _stands(entry: Fact) -> bool:
+def _is_unretracted(entry: Fact) -> bool:
     is_vote = entry.kind == Entry.Kind.VOTE
     return is_vote and entry.retracted_seq is None and not entry.excluded
 
@@ -90,7 +90,7 @@ def _tallies(counted: QuerySet[Entry], queues: Mapping[UUID, Queue]) -> dict[UUI
     return tallies
 
 
-def _asking(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
+def _extra_vote_rules(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
     """Return the options of those queues where disputed items want more votes."""
     options = {pk: options_of(row) for pk, row in queues.items()}
     return {pk: rules for pk, rules in options.items() if rules.extra_votes}
@@ -174,7 +174,7 @@ class VoteCounts(Projection):
         if self.recounted:
             sealed = Entry.objects.filter(COUNTED, item__in=self.recounted)
             self.sealed = _tallies(sealed, self.queues)
-        self.asking = _asking(self.queues)
+        self.asking = _extra_vote_rules(self.queues)
         asking_items = [item for item, queue in self.queue_of.items() if queue in self.asking]
         self.votes_on = votes_on(Q(item__in=asking_items)) if asking_items else {}
 
@@ -254,7 +254,7 @@ class VoteCounts(Projection):
         stands = _item_states(self.project, queues, ())
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
         tallies, done = _tallies(counted, queues), Counter[UUID]()
-        asking = _asking(queues)
+        asking = _extra_vote_rules(queues)
         by_item = votes_on(Q(queue__in=asking)) if asking else {}
         for item in Item.objects.filter(queue__project=self.project):
             columns = kind_of(queues[item.queue_id]).tally

@@ -204,11 +204,11 @@ def fold_decisions(decisions: Iterable[LedgerDecision]) -> dict[Subject, Decisio
     for subject, payload, reversed_by in decisions:
         if subject is not None and isinstance(payload, dict):
             before = stands.get(subject, DecisionState())
-            stands[subject] = _after(before, payload, is_reversed=reversed_by is not None)
+            stands[subject] = _next_state(before, payload, is_reversed=reversed_by is not None)
     return stands
 
 
-def _after(before: DecisionState, payload: JsonObject, *, is_reversed: bool) -> DecisionState:
+def _next_state(before: DecisionState, payload: JsonObject, *, is_reversed: bool) -> DecisionState:
     if payload.get("action") == "another_round":
         first = payload["instead_of"] if before.first is None else before.first
         before = before._replace(first=first)

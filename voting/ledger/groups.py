@@ -51,7 +51,9 @@ def groups_at(project: UUID, seq: int | None = None) -> dict[str, str]:
     return groups_by_voter
 
 
-def touched(project: Project, entry: ledger.Fact, batch: Sequence[ledger.Fact]) -> set[UUID | None]:
+def regrouped_queues(
+    project: Project, entry: ledger.Fact, batch: Sequence[ledger.Fact]
+) -> set[UUID | None]:
     """Return the queues in which voters whose groups an entry states have voted before it.
 
     Figures of these change with it; the votes of its own batch are not stored yet.
@@ -70,8 +72,8 @@ def touched(project: Project, entry: ledger.Fact, batch: Sequence[ledger.Fact]) 
     return {*before, *now}
 
 
-def last_touching(queue: Queue) -> int:
-    """Return the last sealed entry by which a queue is `touched`, 0 where there is none."""
+def last_regrouping(queue: Queue) -> int:
+    """Return the last sealed entry with a queue among its `regrouped_queues`, 0 without one."""
     votes = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, seq__isnull=False)
     first = dict(votes.order_by().values_list("voter__pseudonym").annotate(Min("seq")))
     sealed = Entry.objects.filter(project=queue.project_id, seq__isnull=False)

@@ -288,7 +288,7 @@ def append(
         project = locked(project_id)
         for start in range(0, len(entries), settings.SEAL_BATCH):
             batch = entries[start : start + settings.SEAL_BATCH]
-            _fill_in(batch)
+            _set_defaults(batch)
             _seal(project, batch)
             # What is taken back first: its key is not known before, and what is behind holds it.
             late = [entry for entry in batch if entry.target is not None]
@@ -311,7 +311,7 @@ def locked(project_id: UUID) -> Project:
     return Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
 
-def _fill_in(batch: Sequence[Entry]) -> None:
+def _set_defaults(batch: Sequence[Entry]) -> None:
     """Set what the database fills in by itself: it must be known before an entry is hashed."""
     for field in Entry._meta.concrete_fields:
         for entry in batch if field.has_db_default() else ():

@@ -240,18 +240,18 @@ class _Writer:
             raise UnsafeSvg(f"the drawing has more than {MAX_CSS // 1024} KB of CSS that may load")
         parse = tinycss2.parse_stylesheet if is_sheet else tinycss2.parse_component_value_list
         try:
-            return str(tinycss2.serialize(self._inside(parse(text, skip_comments=True))))
+            return str(tinycss2.serialize(self._safe_nodes(parse(text, skip_comments=True))))
         except RecursionError:
             raise UnsafeSvg("the drawing's CSS is nested too deeply") from None
 
-    def _inside(self, nodes: list[Node]) -> list[Node]:
+    def _safe_nodes(self, nodes: list[Node]) -> list[Node]:
         safe_nodes: list[Node] = []
         for index, node in enumerate(nodes):
-            outside = _outside(node)
+            outside = _external_source(node)
             if outside is None:
                 for field in ("prelude", "content", "arguments"):
                     if inner := getattr(node, field, None):
-                        setattr(node, field, self._inside(inner))
+                        setattr(node, field, self._safe_nodes(inner))
                 safe_nodes.append(node)
                 continue
             self._leave_out(outside)
@@ -260,7 +260,7 @@ class _Writer:
         return safe_nodes
 
 
-def _outside(node: Node) -> str | None:
+def _external_source(node: Node) -> str | None:
     """Return what a piece of CSS loads ("" for nothing), None for a piece that may stay."""
     if node.type == "error":
         return ""
