@@ -60,17 +60,13 @@ _BY_SCOPE: Final[Mapping[str, frozenset[Action]]] = {
 def can(actor: Actor, action: Action, project: Project | UUID | None) -> bool:
     """Say whether a person or a key may do it in a project; None stands for every project."""
     if isinstance(actor, ApiKey):
-        return _key_can(actor, action, _id_of(project))
+        fits = actor.project_id is None or actor.project_id == _id_of(project)
+        is_allowed = fits and _in_scope(actor, action)
+        return is_allowed and (actor.user is None or can(actor.user, action, project))
     user = _active(actor)
     if user is None or user.is_superuser:
         return user is not None
     return project is not None and _roles_of(user).get(_id_of(project)) in ALLOWED[action]
-
-
-def _key_can(key: ApiKey, action: Action, project: UUID | None) -> bool:
-    fits = key.project_id is None or key.project_id == project
-    is_allowed = fits and _in_scope(key, action)
-    return is_allowed and (key.user is None or can(key.user, action, project))
 
 
 def _in_scope(key: ApiKey, action: Action) -> bool:

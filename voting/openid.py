@@ -94,7 +94,9 @@ class IdTokenClaims(BaseModel, extra="allow", hide_input_in_errors=True):
 def start(request: HttpRequest) -> HttpResponse:
     """Send somebody to the provider, and remember where they wanted to go."""
     slow_down(STARTS, request, "logins begun")
-    request.session[_NEXT] = _own_page(request, request.GET.get("next", ""))
+    page, hosts, is_secure = request.GET.get("next", ""), {request.get_host()}, request.is_secure()
+    is_own = url_has_allowed_host_and_scheme(page, hosts, require_https=is_secure)
+    request.session[_NEXT] = page if is_own else ""
     back = request.build_absolute_uri(reverse("provider-callback"))
     with _refusing():
         answer: HttpResponse = _provider().authorize_redirect(request, back)
@@ -179,13 +181,6 @@ def _client(issuer: str, client_id: str, client_secret: str) -> Any:
             "default_timeout": WAIT_SECONDS,
         },
     )
-
-
-def _own_page(request: HttpRequest, page: str) -> str:
-    """Return an address if it is one of this server's, an empty text for any other."""
-    hosts, is_secure = {request.get_host()}, request.is_secure()
-    is_own = url_has_allowed_host_and_scheme(page, hosts, require_https=is_secure)
-    return page if is_own else ""
 
 
 def _account_of(claims: IdTokenClaims) -> User:

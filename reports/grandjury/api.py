@@ -308,13 +308,11 @@ def _rows(api_key: ApiKey, traces: Any, page: Paging, *, by_slug: bool = False) 
     if page.detail == "votes":
         return [_vote(row) for row in selectors.vote_rows(traces, reader, page.window())]
     rows = selectors.trace_rows(traces, reader, page.window())
-    return [_trace(row, by_slug=by_slug) for row in rows]
-
-
-def _trace(row: Row, *, by_slug: bool) -> Row:
-    label = None if by_slug else row["metadata"].get("model")
-    rate = selectors.pass_rate(row["pass_count"], row["total_votes"])
-    return row | {"model": label or row["slug"], "pass_rate": rate}
+    for row in rows:
+        label = None if by_slug else row["metadata"].get("model")
+        row["model"] = label or row["slug"]
+        row["pass_rate"] = selectors.pass_rate(row["pass_count"], row["total_votes"])
+    return rows
 
 
 def _vote(row: Row) -> Row:

@@ -186,19 +186,17 @@ def _read(
     *names: str,
     **columns: F,
 ) -> list[Row]:
-    """Return what a person may read of a window, by the times in `time_column`; note it."""
-    rows = window.apply(_readable(rows, reader), time_column)
+    """Return what a person may read of a window, by the times in `time_column`; note it.
+
+    What they have to vote on first is left out, and what is held out from everybody.
+    """
+    rows, voters = rows.exclude(HIDDEN), list(Voter.objects.filter(user=reader)) if reader else []
+    if voters:
+        rows = rows.filter(~Exists(left_to(voters).filter(pk=OuterRef("item"))))
+    rows = window.apply(rows, time_column)
     read = list(rows.values("item", *names, **columns))
     _note_read(reader, read)
     return read
-
-
-def _readable(rows: QuerySet[Any], reader: User | None) -> QuerySet[Any]:
-    """Leave out what a person has to vote on first, and what is held out from everybody."""
-    rows = rows.exclude(HIDDEN)
-    voters = list(Voter.objects.filter(user=reader)) if reader else []
-    hidden = left_to(voters).filter(pk=OuterRef("item"))
-    return rows.filter(~Exists(hidden)) if voters else rows
 
 
 def _note_read(reader: User | None, rows: Iterable[Row]) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -199,7 +200,9 @@ def _voters(request: HttpRequest, project: Project) -> Context:
     may_change = can(request.user, "manage", project)
     columns = [*VOTERS.columns, Column("", change)] if may_change else VOTERS.columns
     voters = Voter.objects.filter(project=project).order_by("name", "pseudonym")
-    voter = _named_voter(request, project)
+    voter = None
+    with suppress(ValueError):
+        voter = voters.filter(pk=UUID(request.GET.get("voter", ""))).first()
     value = Decimal(voter.reputation) / MILLION if voter else Decimal(1)
     initial = {"reputation": f"{value.normalize():f}"}
     return {
@@ -225,14 +228,6 @@ def _with_figures(page: Iterable[Voter]) -> list[ListedVoter]:
         )
         for voter in voters
     ]
-
-
-def _named_voter(request: HttpRequest, project: Project) -> Voter | None:
-    try:
-        pk = UUID(request.GET.get("voter", ""))
-    except ValueError:
-        return None
-    return Voter.objects.filter(pk=pk, project=project).first()
 
 
 @project_action("manage")

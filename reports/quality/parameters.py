@@ -140,17 +140,14 @@ def change(
             return None
         payload = payload_of(after)
         if apply_reputations:
-            payload[REPUTATIONS] = _changed_reputations(project)
+            # In millionths, of voters who had another with some vote.
+            votes = Entry.objects.filter(OF_PEOPLE, project=project)
+            changed_votes = votes.exclude(reputation=F("voter__reputation"))
+            voters = Voter.objects.filter(pk__in=changed_votes.values("voter"))
+            numbers = voters.order_by("pseudonym").values_list("pseudonym", "reputation")
+            payload[REPUTATIONS] = dict(numbers)
         transaction.on_commit(partial(nudge, project.pk))
         kind = Entry.Kind.PARAMETERS
         return Entry.objects.create(
             project=project, kind=kind, at=timezone.now(), voter=actor, payload=payload
         )
-
-
-def _changed_reputations(project: Project) -> dict[str, int]:
-    """Return today's reputations, in millionths, of voters who had another with some vote."""
-    votes = Entry.objects.filter(OF_PEOPLE, project=project)
-    changed_votes = votes.exclude(reputation=F("voter__reputation"))
-    voters = Voter.objects.filter(pk__in=changed_votes.values("voter"))
-    return dict(voters.order_by("pseudonym").values_list("pseudonym", "reputation"))

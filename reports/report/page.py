@@ -40,7 +40,6 @@ from reports.report.files import (
 from reports.report.model import (
     Component,
     CompositeResults,
-    Counted,
     ModelRate,
     QualityResults,
     Report,
@@ -95,8 +94,13 @@ def _sections(report: Report, outputs: Outputs) -> Iterator[tuple[str, Context]]
     if (pace := report.pace) and (graph := votes_graph(pace.votes, pace.unit)):
         context = {"pace": pace, "graph": graph, "chart": chart_of_votes(pace)}
         yield ("reports/shared_pace.html", context)
-    if report.counted:
-        yield ("reports/shared_heard.html", _turnout(report.counted))
+    if counted := report.counted:
+        turnout = {
+            "counted": counted,
+            "heard": percent(counted.voters / counted.population) if counted.population else DASH,
+            "complete": percent(counted.done / counted.items) if counted.items else DASH,
+        }
+        yield ("reports/shared_heard.html", turnout)
     tables = [
         quality_table(groups, title)
         for series, (title, _) in TITLES.items()
@@ -137,14 +141,6 @@ def _score(quality: QualityResults) -> Context:
         "half_life": in_words(half_life),
         "models": MODELS.table(quality.models) if len(quality.models) > 1 else None,
         "chart": chart_of_score(quality),
-    }
-
-
-def _turnout(counted: Counted) -> Context:
-    return {
-        "counted": counted,
-        "heard": percent(counted.voters / counted.population) if counted.population else DASH,
-        "complete": percent(counted.done / counted.items) if counted.items else DASH,
     }
 
 

@@ -1,7 +1,7 @@
 """Which items wait for a curator: made of votes, flags and decisions, and of nothing else."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
@@ -120,15 +120,6 @@ def _flag_vote(
     # Whether there is a comment is asked of its hash, which is in the ledger: the text itself may
     # be erased.
     return ReviewFlag(cast_at, category, voter, has_reason=bool(category or comment_sha256))
-
-
-def _new_flags(batch: Iterable[Fact]) -> Flags:
-    by_item: dict[UUID, list[ReviewFlag]] = defaultdict(list)
-    for entry in batch:
-        if entry.item_id and entry.choice == "flag" and is_of_people(entry):
-            flag = _flag_vote(entry.at, entry.category, entry.voter_id, entry.comment_sha256)
-            by_item[entry.item_id].append(flag)
-    return by_item
 
 
 class _DecisionRow(NamedTuple):
@@ -262,12 +253,15 @@ class ReviewList(Projection):
 
     def read(self, batch: Sequence[Fact]) -> None:
         self.new: dict[UUID, Counter[str]] = defaultdict(Counter)
+        self.new_flags: dict[UUID, list[ReviewFlag]] = defaultdict(list)
         for entry in batch:
             is_simulated = entry.queue is not None and entry.queue.is_simulated
             if entry.item_id and counts(entry, is_simulated=is_simulated):
                 self.new[entry.item_id][entry.choice] += 1
+            if entry.item_id and entry.choice == "flag" and is_of_people(entry):
+                flag = _flag_vote(entry.at, entry.category, entry.voter_id, entry.comment_sha256)
+                self.new_flags[entry.item_id].append(flag)
         self.limits = parameters_of(self.project, batch)
-        self.new_flags = _new_flags(batch)
         self.decisions = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
         # Nobody can decide on what was deleted.
         self.deleted = {e.queue_id for e in batch if e.kind == Entry.Kind.ERASURE} - {None}

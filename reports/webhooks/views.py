@@ -53,21 +53,17 @@ def webhooks(request: HttpRequest, project_id: UUID) -> HttpResponse:
     form = WebhookForm(request.POST if request.method == "POST" else None, label_suffix="")
     context: Context = {"project": project, "form": form}
     if form.is_valid():
+        fields, origin = form.cleaned_data, request.build_absolute_uri("/").rstrip("/")
+        line = None if fields["line"] is None else fields["line"] / 100
         try:
-            webhook = _make(request, project, form)
+            webhook = services.make_webhook(
+                project, fields["url"], fields["events"], line, origin, user_of(request)
+            )
             context |= {"told": webhook, "secret": services.secret_of(webhook)}
             context["form"] = WebhookForm(label_suffix="")
         except (AddressRefused, services.TooManyWebhooks) as error:
             form.add_error("url", str(error))
     return _page(request, context, status=422 if form.errors else 200)
-
-
-def _make(request: HttpRequest, project: Project, form: WebhookForm) -> Webhook:
-    fields = form.cleaned_data
-    line = None if fields["line"] is None else fields["line"] / 100
-    origin = request.build_absolute_uri("/").rstrip("/")
-    maker = user_of(request)
-    return services.make_webhook(project, fields["url"], fields["events"], line, origin, maker)
 
 
 def _page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
