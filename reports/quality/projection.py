@@ -280,16 +280,16 @@ class _Part:
         self.quality, _ = Quality.objects.get_or_create(
             project=project, series=series, defaults=figures_of(start)
         )
-        self.standing = FoldState(**self.quality.standing)
-        first = min([*changed, *(vote[:2] for vote in new[:1])], default=self.standing.place)
-        is_late = bool(changed) or (self.standing.votes > 0 and first < self.standing.place)
+        self.state = FoldState(**self.quality.standing)
+        first = min([*changed, *(vote[:2] for vote in new[:1])], default=self.state.place)
+        is_late = bool(changed) or (self.state.votes > 0 and first < self.state.place)
         self.waits = False
         if is_late or _is_behind(self.quality):
             # Votes that were counted before are counted again, in the order of their times.
             if is_late:
-                self.standing = self._rewind_before(first) or start
+                self.state = self._rewind_before(first) or start
             self.waits = is_importing()
-            stored = stored_votes(project, series, settings, self.standing)
+            stored = stored_votes(project, series, settings, self.state)
             self.votes = iter(()) if self.waits else merge(stored, new)
             self.count()
 
@@ -305,19 +305,19 @@ class _Part:
     def count(self) -> None:
         count = folding(self.rule)
         for vote in self.votes:
-            count(self.standing, vote)
-            if is_kept(self.standing.votes):
-                self.points.append(copy(self.standing))
+            count(self.state, vote)
+            if is_kept(self.state.votes):
+                self.points.append(copy(self.state))
 
     def write(self) -> None:
-        figures, before = figures_of(self.standing), (self.quality.votes, self.quality.score)
+        figures, before = figures_of(self.state), (self.quality.votes, self.quality.score)
         for name in ("standing",) if self.waits else figures:
             setattr(self.quality, name, figures[name])
         self.quality.save()
         store_points(self.quality, self.points)
         # Before a vote has counted, there is no score that could cross a line.
         if before[0] and self.quality.votes and before[1] != self.quality.score:
-            score_changed(self.quality, before[1], self.standing.seq)
+            score_changed(self.quality, before[1], self.state.seq)
 
 
 def figures_of(state: FoldState) -> JsonObject:

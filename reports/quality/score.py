@@ -160,7 +160,7 @@ class Rule:
 class WeightedVote(NamedTuple):
     """When a vote was cast (microseconds), its number in the ledger, its worth and its weight."""
 
-    at: int
+    cast_at: int
     seq: int
     worth: float
     reputation: float

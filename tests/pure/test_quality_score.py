@@ -171,19 +171,19 @@ def as_weighted_sum(votes, rule):
     """The definition: batch by batch, each weighing `exp(-lambda (T - t))` of what it brought."""
     batches = []
     for vote in votes:
-        opened = batches[-1][0].at if batches else None
-        if opened is not None and (vote.at == opened or vote.at - opened < rule.window):
+        opened = batches[-1][0].cast_at if batches else None
+        if opened is not None and (vote.cast_at == opened or vote.cast_at - opened < rule.window):
             batches[-1].append(vote)
         else:
             batches.append([vote])
-    times = [batch[0].at for batch in batches]
+    times = [batch[0].cast_at for batch in batches]
     rate, end = rule.rate / (SECONDS[rule.unit] * MICROSECONDS), times[-1]
     befores = [min(rule.start, times[0]), *times]
     parts = [rule.initial * exp(-rate * (end - befores[0]))]
     for before, batch in zip(befores, batches, strict=False):
         mean = fsum(v.worth * v.reputation for v in batch) / fsum(v.reputation for v in batch)
-        brought = (1 - exp(-rate * (batch[0].at - before))) * mean
-        parts.append(brought * exp(-rate * (end - batch[0].at)))
+        brought = (1 - exp(-rate * (batch[0].cast_at - before))) * mean
+        parts.append(brought * exp(-rate * (end - batch[0].cast_at)))
     return fsum(parts)
 
 
@@ -219,8 +219,8 @@ def test_the_fold_goes_on_from_any_standing(ballots, rule, data):
 def test_batches_are_folded_as_single_steps_are(ballots, rule):
     votes = in_time(ballots)
     rule = Rule(rule.initial, rule.rate, rule.unit, start=rule.start)
-    score, before = rule.initial, min(rule.start, votes[0].at)
-    for at, of_one_time in groupby(votes, key=lambda vote: vote.at):
+    score, before = rule.initial, min(rule.start, votes[0].cast_at)
+    for at, of_one_time in groupby(votes, key=lambda vote: vote.cast_at):
         batch = list(of_one_time)
         passed = (at - before) / MICROSECONDS / SECONDS[rule.unit]
         weights = [vote.reputation for vote in batch]
