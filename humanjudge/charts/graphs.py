@@ -66,7 +66,7 @@ class IntervalRow(NamedTuple):
     second_level: Level | None = None
 
 
-class Label(NamedTuple):
+class PlotText(NamedTuple):
     text: str
     x: float
     y: float
@@ -80,8 +80,8 @@ class DrawnRow(NamedTuple):
     x: float | None
     thick: Ends | None
     thin: Ends | None
-    label: Label
-    value: Label
+    label: PlotText
+    value: PlotText
 
 
 class Band(NamedTuple):
@@ -90,7 +90,7 @@ class Band(NamedTuple):
     low: float
     width: float
     # Its swatch stands before it.
-    label: Label
+    label: PlotText
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class IntervalGraph:
     left: float
     right: float
     bottom: int
-    ticks: list[Label]
+    ticks: list[PlotText]
     rows: list[DrawnRow]
     bands: list[Band]
     top: int = _ROWS_TOP
@@ -138,13 +138,13 @@ def interval_graph(
         thick, thin = ends(row.interval), ends(row.always)
         dot = None if row.value is None else x(row.value)
         last = max([left if dot is None else dot + 8, *(thick or ()), *(thin or ())])
-        label = Label(names[place], left - 18, y, "end")
-        value = Label(values[place], last + _GAP, y)
+        label = PlotText(names[place], left - 18, y, "end")
+        value = PlotText(values[place], last + _GAP, y)
         name = clean(row.name)
         drawn.append(DrawnRow(name, row.beats_floor, y, dot, thick, thin, label, value))
     bottom = _ROWS_TOP + step * len(rows)
     marks = ticks(low, high) if high > low else [low]
-    labels = [Label(axis.write(mark), x(mark), bottom + 16, "middle") for mark in marks]
+    labels = [PlotText(axis.write(mark), x(mark), bottom + 16, "middle") for mark in marks]
     bands = _bands(levels, axis, x, bottom + 16 + _LINE)
     in_words = ", ".join(f"{row.name} {row.value.text}" for row in drawn)
     return IntervalGraph(
@@ -181,7 +181,7 @@ def _bands(
         y += _LINE if start < end_x else 0
         end_x = start + room + _GAP
         low, high = level.interval or (level.value, level.value)
-        label, breadth = Label(words, start + _SWATCH, y), round(x(high) - x(low), 1)
+        label, breadth = PlotText(words, start + _SWATCH, y), round(x(high) - x(low), 1)
         bands.append(Band(level.style, x(level.value), x(low), breadth, label))
     return bands
 

@@ -99,7 +99,7 @@ def _scaled(value: object, ends: tuple[float, float]) -> float | None:
     return (value - ends[0]) / (ends[1] - ends[0]) if isinstance(value, int | float) else None
 
 
-class JudgeScore(Part):
+class Score(Part):
     kind: Literal["judge_score"] = Field(alias="from")
     judge: Line = Field(max_length=200)
     range: Range = (0.0, 10.0)
@@ -130,7 +130,7 @@ class _Value(Part):
         return None if value is None else float(is_same)
 
 
-class LabelAnswers(_Value):
+class Label(_Value):
     """What people, or a judge, answered to a further task."""
 
     kind: Literal["label"] = Field(alias="from")
@@ -143,7 +143,7 @@ class Metadata(_Value):
     key: Line = Field(max_length=60)
 
 
-Source: TypeAlias = OfOutput | OfVerdicts | JudgeScore | LabelAnswers | Metadata
+Source: TypeAlias = OfOutput | OfVerdicts | Score | Label | Metadata
 
 
 def source_in_words(source: Mapping[str, object]) -> str:

@@ -27,11 +27,11 @@ from reports.composite.config import (
     LONGEST_NAME,
     NAME,
     CompositeConfig,
-    JudgeScore,
-    LabelAnswers,
+    Label,
     Metadata,
     OfOutput,
     OfVerdicts,
+    Score,
     Source,
     parse,
 )
@@ -104,7 +104,7 @@ class Outputs:
                 sums = self._rendered
             case Metadata():
                 sums = _scaled(source, ((pk, data.get(source.key)) for pk, data in self._metadata))
-            case LabelAnswers():
+            case Label():
                 sums = _scaled(source, self._answers(source))
             case _:
                 sums = self._of_verdicts(source)
@@ -160,12 +160,12 @@ class Outputs:
                 by_judge[verdict.judge__name].append(verdict)
         return by_judge
 
-    def _of_verdicts(self, source: JudgeScore | OfVerdicts) -> Iterator[tuple[UUID, float, int]]:
+    def _of_verdicts(self, source: Score | OfVerdicts) -> Iterator[tuple[UUID, float, int]]:
         for verdict in self._verdicts[source.judge]:
             if self._part.kind == "ballot" and verdict.winner not in self._part.verdicts:
                 continue
             item = self._compared[verdict.item]
-            if isinstance(source, JudgeScore):
+            if isinstance(source, Score):
                 scores = (verdict.score_a, verdict.score_b)
                 yield from _scaled(source, zip(item.outputs, scores, strict=False))
             elif source.kind == "judge_wins":
@@ -174,7 +174,7 @@ class Outputs:
                 share = item.votes.get(verdict.winner, 0) / votes
                 yield from ((output, share, 1) for output in item.outputs)
 
-    def _answers(self, source: LabelAnswers) -> Iterator[tuple[UUID, object]]:
+    def _answers(self, source: Label) -> Iterator[tuple[UUID, object]]:
         """Yield what the answers to a further task say of which output.
 
         On a pair, the task ``TASK_a`` is about its first output and ``TASK_b`` about the second;
@@ -243,9 +243,7 @@ def _items(run: Run, part: Slice) -> dict[UUID, VotedPair]:
     }
 
 
-def _scaled(
-    source: JudgeScore | LabelAnswers | Metadata, values: Iterable[tuple[UUID, object]]
-) -> Sums:
+def _scaled(source: Score | Label | Metadata, values: Iterable[tuple[UUID, object]]) -> Sums:
     scaled = ((output, source.scaled(value)) for output, value in values)
     return ((output, value, 1) for output, value in scaled if value is not None)
 
