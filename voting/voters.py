@@ -70,7 +70,7 @@ def voter_groups(project: UUID) -> list[str]:
     return sorted(set(voters.union(invites)) - {""}, key=str.casefold)
 
 
-class Invited(NamedTuple):
+class InviteCounts(NamedTuple):
     """An invite, how many it has let in, and how many sealed votes these have in its queue."""
 
     invite: Invite
@@ -78,7 +78,7 @@ class Invited(NamedTuple):
     votes: int
 
 
-def invited(queue: Queue) -> list[Invited]:
+def invited(queue: Queue) -> list[InviteCounts]:
     invites = list(queue.invites.select_related("queue").order_by("created_at", "pk"))
     of_invites = Voter.objects.filter(invite__in=invites).values_list("invite", "pk")
     guests = Invite.guests.through._default_manager.filter(invite__in=invites)
@@ -92,7 +92,7 @@ def invited(queue: Queue) -> list[Invited]:
     for invite in invites:
         voters = members[invite.pk]
         invite.joined = len(voters)
-        rows.append(Invited(invite, len(voters), sum(votes.get(voter, 0) for voter in voters)))
+        rows.append(InviteCounts(invite, len(voters), sum(votes.get(voter, 0) for voter in voters)))
     return rows
 
 

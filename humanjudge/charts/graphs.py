@@ -218,7 +218,7 @@ class Tick(NamedTuple):
     anchor: str = "middle"
 
 
-class Placed:
+class PlacedGraph:
     """A graph whose ticks can be placed on a page of any width."""
 
     x_ticks: list[Tick]
@@ -261,7 +261,7 @@ class ChartLine:
 
 
 @dataclass(frozen=True)
-class LineGraph(Placed):
+class LineGraph(PlacedGraph):
     lines: list[ChartLine]
     y_ticks: list[Tick]
     x_ticks: list[Tick]

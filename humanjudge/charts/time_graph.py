@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from humanjudge.charts.graphs import Placed, Tick
+from humanjudge.charts.graphs import PlacedGraph, Tick
 
 _LEFT, _TOP, _WIDTH = 44, 12, 640
 _RIGHT: Final = _LEFT + _WIDTH
@@ -33,7 +33,7 @@ class Dot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QualityGraph(Placed):
+class QualityGraph(PlacedGraph):
     # While the start value weighs more than half, and from then on.
     early_path: str
     path: str
@@ -144,7 +144,7 @@ class DayColumn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VotesGraph(Placed):
+class VotesGraph(PlacedGraph):
     columns: list[DayColumn]
     x_ticks: list[Tick]
     most: int

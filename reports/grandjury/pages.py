@@ -36,7 +36,7 @@ SCOPES: Mapping[str, str] = {
 }
 
 
-class _OfProject(forms.Form):
+class _ProjectForm(forms.Form):
     """Offers those projects in which somebody may do what it is about."""
 
     action: Action = "run"
@@ -47,7 +47,7 @@ class _OfProject(forms.Form):
         project.queryset = projects_where(user, self.action).order_by("name")
 
 
-class ModelForm(_OfProject):
+class ModelForm(_ProjectForm):
     prefix = "model"
 
     name = forms.CharField(max_length=200)
@@ -59,7 +59,7 @@ class ModelForm(_OfProject):
             self.fields["project"].required = True
 
 
-class PersonKeyForm(_OfProject):
+class PersonKeyForm(_ProjectForm):
     prefix = "key"
     action = "see"
 

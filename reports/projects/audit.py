@@ -246,11 +246,11 @@ def lines_of(
     project: Project, entries: Sequence[Entry], closed: Collection[UUID]
 ) -> list[AuditLine]:
     """Say what loaded entries say, but for what is about `closed` items."""
-    teller = _Teller(project, entries)
+    teller = _EntryWords(project, entries)
     return [teller.line(entry, is_closed=entry.item_id in closed) for entry in entries]
 
 
-class _Teller:
+class _EntryWords:
     def __init__(self, project: Project, entries: Sequence[Entry]) -> None:
         runs = Run.every.filter(queue__in={entry.queue_id for entry in entries})
         self.runs = {

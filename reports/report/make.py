@@ -26,13 +26,13 @@ from reports.quality.projection import points_of, start_of
 from reports.report.model import (
     Component,
     CompositeResults,
-    Counted,
     DisputedRow,
     LedgerHead,
     ModelRate,
     QualityResults,
     Report,
     RunResults,
+    Turnout,
     VotesOverTime,
 )
 from voting.choices import PASS_FLAG
@@ -248,12 +248,12 @@ def _pace(votes: QuerySet[Entry]) -> VotesOverTime:
     return VotesOverTime(unit=unit, votes=over_time)
 
 
-def _counted(project: Project, votes: QuerySet[Entry], number: int) -> Counted:
+def _counted(project: Project, votes: QuerySet[Entry], number: int) -> Turnout:
     queues = Queue.objects.filter(project=project, is_simulated=False)
     done = queues.aggregate(done=Sum("done"))["done"] or 0
     flags = Flag.objects.filter(item__queue__project=project).order_by("category")
     population = Voter.objects.filter(project=project)
-    return Counted(
+    return Turnout(
         votes=number,
         voters=population.filter(Exists(votes.filter(voter=OuterRef("pk")))).count(),
         population=population.count(),

@@ -126,7 +126,7 @@ class QualityResults(BaseModel):
         return quality_graph(self.initial_score, self.points, half)
 
 
-class Counted(BaseModel):
+class Turnout(BaseModel):
     """Who was heard, and what waits for a curator."""
 
     votes: int
@@ -147,7 +147,7 @@ class VotesOverTime(BaseModel):
     votes: list[tuple[datetime, int]]
 
 
-class Since(BaseModel):
+class Removals(BaseModel):
     """What was taken out of the records since a report was frozen."""
 
     people: int = 0
@@ -166,11 +166,11 @@ class Report(BaseModel):
     quality: list[QualityResults] = []
     pace: VotesOverTime | None = None
     last_vote_at: datetime | None = None
-    counted: Counted | None = None
+    counted: Turnout | None = None
     runs: list[RunResults] = []
     quality_of_groups: list[QualityOfGroup] = []
     # Set where a frozen report is read, and not part of what it says.
-    since: Since = Since()
+    since: Removals = Removals()
 
     @property
     def votes(self) -> int:

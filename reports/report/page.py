@@ -42,9 +42,9 @@ from reports.report.model import (
     CompositeResults,
     ModelRate,
     QualityResults,
+    Removals,
     Report,
     RunResults,
-    Since,
 )
 from reports.report.not_covered import NOT_COVERED, UNCOVERED_FIGURES
 from voting.kinds import kind_of
@@ -76,7 +76,7 @@ def report_context(
     }
 
 
-def _since(since: Since) -> str:
+def _since(since: Removals) -> str:
     gone = []
     if since.people:
         gone.append("1 person was" if since.people == 1 else f"{since.people:,} people were")

@@ -42,7 +42,7 @@ from reports.report.bundle import bundle_file
 from reports.report.files import IN_PLACE, TYPES, text_of
 from reports.report.links import count_view, find_share
 from reports.report.make import NotComputed, report_of
-from reports.report.model import Report, Since
+from reports.report.model import Removals, Report
 from reports.report.page import Outputs, report_context
 from voting import access
 from voting.models import NO_VOTE, Assignment, Entry
@@ -148,7 +148,7 @@ def current(share: Share) -> Report:
         people=Count("pk", filter=Q(payload__has_key="voter")),
         runs=Count("pk", filter=Q(payload__has_key="queue")),
     )
-    report.since = Since(**counted)
+    report.since = Removals(**counted)
     return report
 
 

@@ -58,7 +58,7 @@ def signature(secret: str, sent_at: int, body: bytes) -> str:
     return f"t={sent_at},v1={signed.hexdigest()}"
 
 
-class _Checked(Connection):
+class _CheckedConnection(Connection):
     """A connection to none but addresses that webhooks may be sent to."""
 
     def __init__(self, target: Target) -> None:
@@ -73,7 +73,7 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> PostOutcome:
     """Send a body and return what came of it; no redirect is followed."""
     try:
         target = target_of(url)
-        connection = _Checked(target)
+        connection = _CheckedConnection(target)
         connection.ends = time.monotonic() + SECONDS
         try:
             connection.request("POST", target.path, body, headers)

@@ -218,7 +218,7 @@ def labels_sha256(salt: str, labels: Mapping[str, Label]) -> str:
     return chain.salted_hash(salt, chain.canonical(plain).decode())
 
 
-class Hidden(TypedDict):
+class TextHashes(TypedDict):
     """What an entry keeps of its free texts in the chain, and the salt of their hashes."""
 
     salt: str
@@ -226,7 +226,7 @@ class Hidden(TypedDict):
     payload: dict[str, str] | None
 
 
-def hidden(comment: str, labels: Mapping[str, Label] | None) -> Hidden:
+def hidden(comment: str, labels: Mapping[str, Label] | None) -> TextHashes:
     """Return what a vote keeps of its free texts in the chain, and the salt of their hashes.
 
     Erasing a person empties texts and salt, and the chain still verifies.

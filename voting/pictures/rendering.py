@@ -79,7 +79,7 @@ _WORDS = re.compile(r"-?\w[\w -]*\w")
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPicture:
     """A picture: its PNG bytes, its size in pixels, and what drew it (``renderer_id``).
 
     ``left_out`` names what the drawing refers to outside itself, which is not in the picture.
@@ -96,7 +96,7 @@ class RendererMissing(RenderingFailed):
     """The machine has no renderer that starts, whatever the drawing."""
 
 
-def render(source: str, *, renderer: str = "resvg") -> Rendered:
+def render(source: str, *, renderer: str = "resvg") -> RenderedPicture:
     """Return the picture of a drawing, the longer side between 512 and 1024 pixels, on white.
 
     Raises RenderingFailed, with the reason, when there is none.
@@ -105,12 +105,12 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
     size = target_size(screened.width, screened.height)
     lettered = with_shipped_families(screened.svg)
     picture = run_child(lettered.encode(errors="replace"), renderer, size)
-    return Rendered(*picture, renderer_id(renderer), screened.left_out)
+    return RenderedPicture(*picture, renderer_id(renderer), screened.left_out)
 
 
-def rendered_before(png: bytes) -> Rendered:
+def rendered_before(png: bytes) -> RenderedPicture:
     """Return the picture that `render` has made of a drawing beforehand."""
-    return Rendered(*canonical(png, MAX_SIDE), renderer_id("resvg"))
+    return RenderedPicture(*canonical(png, MAX_SIDE), renderer_id("resvg"))
 
 
 def with_shipped_families(source: str) -> str:

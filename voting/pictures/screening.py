@@ -95,7 +95,7 @@ class UnsafeSvg(RenderingFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
+class SafeDrawing:
     """A drawing that may be rendered: written anew, with its natural size in CSS pixels.
 
     `left_out` names what it refers to outside itself, each once, the first few.
@@ -107,7 +107,7 @@ class Screened:
     left_out: tuple[str, ...]
 
 
-def screen(source: str) -> Screened:
+def screen(source: str) -> SafeDrawing:
     """Return a drawing as it may be given to a renderer; nothing but UnsafeSvg is ever raised.
 
     >>> drawing = screen(f'<svg xmlns="{SVG}" width="9" height="6"><image href="a.png"/></svg>')
@@ -125,7 +125,7 @@ def screen(source: str) -> Screened:
     root.attrib |= {"xmlns": SVG, "xmlns:xlink": XLINK}
     root.attrib |= {"width": f"{width:.9g}", "height": f"{height:.9g}"}
     writer.write(root)
-    return Screened("".join(writer.parts), width, height, tuple(writer.left_out))
+    return SafeDrawing("".join(writer.parts), width, height, tuple(writer.left_out))
 
 
 def element_count(source: str) -> int:
