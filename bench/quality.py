@@ -12,7 +12,7 @@ from bench.lib.installation import installation
 from bench.lib.report import figure, note
 
 if TYPE_CHECKING:
-    from reports.quality.score import Vote
+    from reports.quality.score import WeightedVote
     from tests.helpers.scene import Scene
 
 VOTES = int(os.environ.get("BENCH_QUALITY", "1000000"))
@@ -30,14 +30,16 @@ def main() -> None:
         measure_replay(scene)
 
 
-def make_votes() -> list[Vote]:
-    from reports.quality.score import Vote
+def make_votes() -> list[WeightedVote]:
+    from reports.quality.score import WeightedVote
 
     dice, at, votes = Random(7), 0, []
     for seq in range(1, VOTES + 1):
         # Of four votes one has the time of the vote before.
         at += dice.choice((0, 1, 2, 3)) * dice.randrange(1, 60_000_000)
-        votes.append(Vote(at, seq, float(dice.random() < 0.8), dice.choice((0.5, 1.0, 2.0))))
+        votes.append(
+            WeightedVote(at, seq, float(dice.random() < 0.8), dice.choice((0.5, 1.0, 2.0)))
+        )
     return votes
 
 
@@ -46,11 +48,11 @@ def measure_folds() -> None:
     import numpy as np
 
     from reports.quality.closed_form import course
-    from reports.quality.score import Rule, Standing, folding
+    from reports.quality.score import FoldState, Rule, folding
 
     votes, rule = make_votes(), Rule(initial=0.5, rate=0.1, unit="day")
     started = time.process_time()
-    standing, count = Standing(rule.initial), folding(rule)
+    standing, count = FoldState(rule.initial), folding(rule)
     for vote in votes:
         count(standing, vote)
     figure(f"replay of {VOTES:,} votes one by one", time.process_time() - started, "s", "under 3")

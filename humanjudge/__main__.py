@@ -14,7 +14,7 @@ def main() -> int:
         elif word == "manage":
             _manage(rest)
         elif word == "verify" and any(map(is_zipfile, rest)):
-            _in_a_new_folder([word, *rest])  # a report; a ledger needs no database
+            _run_in_new_folder([word, *rest])  # a report; a ledger needs no database
         elif word == "alive":
             from humanjudge.alive import is_alive
 
@@ -30,7 +30,7 @@ def main() -> int:
     return 0
 
 
-def _in_a_new_folder(words: list[str]) -> None:
+def _run_in_new_folder(words: list[str]) -> None:
     """Do it with an empty database of its own, whatever there is on this machine."""
     with TemporaryDirectory(prefix="humanjudge-") as folder:
         os.environ |= {"HUMANJUDGE_DATA": folder, "DATABASE_URL": "", "REDIS_URL": ""}

@@ -127,12 +127,12 @@ def _path(places: Sequence[str | int]) -> str:
 
 
 def refused(
-    request: HttpRequest, error: Any, *, by: NinjaAPI, kind: type[Exception]
+    request: HttpRequest, error: Any, *, ninja_api: NinjaAPI, kind: type[Exception]
 ) -> HttpResponse:
     detail = DETAILS.get(kind, str)(error)
-    return by.create_response(request, {"detail": detail}, status=REFUSED[kind])
+    return ninja_api.create_response(request, {"detail": detail}, status=REFUSED[kind])
 
 
-for each in (api, grandjury_api):
+for ninja_api in (api, grandjury_api):
     for kind in REFUSED:
-        each.add_exception_handler(kind, partial(refused, by=each, kind=kind))
+        ninja_api.add_exception_handler(kind, partial(refused, ninja_api=ninja_api, kind=kind))

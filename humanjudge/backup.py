@@ -72,7 +72,7 @@ class BackupRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Table:
+class BackupTable:
     """A model, with the fields that are written: what the database computes is left to it."""
 
     model: type[models.Model]
@@ -94,9 +94,9 @@ class Table:
         return self.model._base_manager.order_by("pk")
 
 
-def tables() -> list[Table]:
+def tables() -> list[BackupTable]:
     models = apps.get_models(include_auto_created=True)
-    return [Table(model) for model in models if model._meta.managed and not model._meta.proxy]
+    return [BackupTable(model) for model in models if model._meta.managed and not model._meta.proxy]
 
 
 def applied() -> list[str]:
@@ -144,7 +144,7 @@ class Manifest(BaseModel):
     pictures: dict[str, int] = {}
 
 
-def _write_table(into: ZipFile, table: Table, say: Say) -> TableSummary:
+def _write_table(into: ZipFile, table: BackupTable, say: Say) -> TableSummary:
     names = [field.attname for field in table.fields]
     digest, rows = hashlib.sha256(), 0
     with into.open(table.member, "w", force_zip64=True) as file:
@@ -177,18 +177,18 @@ def _plain(value: object) -> object:
 def _write_pictures(into: ZipFile, say: Say) -> dict[str, int]:
     """Write each picture once; thumbnails are made anew."""
     drawn = Picture.objects.exclude(png_sha256="").order_by("png_sha256")
-    written = lost = 0
+    picture_count = lost_count = 0
     for address in drawn.values_list("png_sha256", flat=True).distinct().iterator(BATCH):
         try:
             with default_storage.open(stored_path(address)) as picture:
                 into.writestr(f"pictures/{address}.png", picture.read(), ZIP_STORED)
         except FileNotFoundError:
             say(f"WARNING: the picture {address} is named by a row and is not there")
-            lost += 1
+            lost_count += 1
         else:
-            written += 1
-    say(f"pictures: {written:,}")
-    return {"files": written, "lost": lost}
+            picture_count += 1
+    say(f"pictures: {picture_count:,}")
+    return {"files": picture_count, "lost": lost_count}
 
 
 # --- restore ------------------------------------------------------------------------------------
@@ -200,13 +200,16 @@ def restore(path: Path, say: Say) -> None:
         with ZipFile(path) as source:
             check(source)
             manifest = _manifest(source)
-            _refuse_what_is_not_empty()
+            for table in tables():
+                if table.label not in MADE_BY_DJANGO | WRITTEN_BY_SERVERS and table.rows.exists():
+                    words = f"there are rows of {table.label}"
+                    raise BackupRefused(f"the database is not empty: {words}")
             with transaction.atomic(durable=True):
-                _empty_what_migrations_fill()
+                _empty_filled_tables()
                 for table in tables():
                     _read_table(source, table, manifest.tables[table.label], say)
                 _read_pictures(source, manifest.pictures["files"], say)
-                _go_on_counting()
+                _reset_sequences()
                 _verify(say)
     except UNREADABLE as error:
         raise BackupRefused(f"{path} is damaged, or no backup: {error}") from error
@@ -230,19 +233,13 @@ def _manifest(source: ZipFile) -> Manifest:
     return manifest
 
 
-def _refuse_what_is_not_empty() -> None:
-    for table in tables():
-        if table.label not in MADE_BY_DJANGO | WRITTEN_BY_SERVERS and table.rows.exists():
-            raise BackupRefused(f"the database is not empty: there are rows of {table.label}")
-
-
-def _empty_what_migrations_fill() -> None:
+def _empty_filled_tables() -> None:
     for table in reversed(tables()):
         if table.label in MADE_BY_DJANGO | WRITTEN_BY_SERVERS:
             table.rows.all()._raw_delete(using=connection.alias)
 
 
-def _read_table(source: ZipFile, table: Table, expected: TableSummary, say: Say) -> None:
+def _read_table(source: ZipFile, table: BackupTable, expected: TableSummary, say: Say) -> None:
     digest, fields = hashlib.sha256(), table.fields
     quoted = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     places = ", ".join(["%s"] * len(fields))
@@ -263,7 +260,7 @@ def _read_table(source: ZipFile, table: Table, expected: TableSummary, say: Say)
 
 
 def _batch(
-    lines: Iterator[Any], writers: Sequence[Callable[[Any], Any]], where: str
+    lines: Iterator[Any], writers: Sequence[Callable[[Any], Any]], place: str
 ) -> list[list[Any]]:
     try:
         return [
@@ -271,7 +268,7 @@ def _batch(
             for line in islice(lines, BATCH)
         ]
     except (ValueError, TypeError, AttributeError) as error:
-        raise BackupRefused(f"{where}: {error}") from error
+        raise BackupRefused(f"{place}: {error}") from error
 
 
 def _lines(file: IO[bytes], digest: Any, label: str) -> Iterator[Any]:
@@ -312,7 +309,7 @@ def _read_pictures(source: ZipFile, expected: int, say: Say) -> None:
     say(f"pictures: {len(names):,}")
 
 
-def _go_on_counting() -> None:
+def _reset_sequences() -> None:
     """Have new rows numbered behind those that were read."""
     numbered = [table.model for table in tables()]
     with connection.cursor() as cursor:

@@ -83,8 +83,9 @@ def networks(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
 @register("humanjudge")
 def broken_extensions(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
     """Warn of extensions that were left out; the product does without them."""
-    for each in extensions.broken:
-        text = f"The extension {each.name} of {each.package} could not be loaded: {each.error}"
+    for extension in extensions.broken:
+        name = f"{extension.name} of {extension.package}"
+        text = f"The extension {name} could not be loaded: {extension.error}"
         hint = "It is left out until this is put right."
         yield CheckMessage(WARNING, text, hint=hint, id="humanjudge.W001")
 
@@ -94,10 +95,10 @@ def other_version(
     app_configs: Any, databases: Iterable[str] | None = None, **kwargs: Any
 ) -> Iterator[CheckMessage]:
     """Refuse a database that another version made: nothing here would bring it up to date."""
-    here = MigrationLoader(None).disk_migrations.keys()
+    shipped_migrations = MigrationLoader(None).disk_migrations.keys()
     for name in databases or ():
         applied = MigrationRecorder(connections[name]).applied_migrations().keys()
-        if any(app in APPS and (app, step) not in here for app, step in applied):
+        if any(app in APPS and (app, step) not in shipped_migrations for app, step in applied):
             is_later = ("voting", "0001_schema") in applied
             text = "This database was made by another version, and this one cannot read it."
             yield Error(text, hint=LATER if is_later else EARLIER, id="humanjudge.E004")

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.celery import BEAT, BROKER_FAILED, broker, who_is_alive
 from humanjudge.launcher.programs import QUEUES_OF_VOTES, QUEUES_OF_WORK
-from humanjudge.metrics import Sample, kept, sample, written
+from humanjudge.metrics import Sample, prometheus_text, sample, stored_samples
 from voting.selectors import number_unsealed, oldest_unsealed
 
 # Older than this, votes are no longer being sealed: workers or broker are down.
@@ -52,7 +52,7 @@ def _broker_and_processes() -> dict[str, str]:
     alive = who_is_alive(PROCESSES.values())
     if alive is None:
         return {"broker": "unreachable", **dict.fromkeys(PROCESSES, "unknown")}
-    states = ("ok" if each else "missing" for each in alive)
+    states = ("ok" if is_alive else "missing" for is_alive in alive)
     return {"broker": "ok", **dict(zip(PROCESSES, states, strict=True))}
 
 
@@ -80,25 +80,25 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not _may_read(request):
         raise PermissionDenied("Send METRICS_TOKEN as `Authorization: Bearer …`.")
     return HttpResponse(
-        written([*_of_the_broker(), *_of_the_database()]),
+        prometheus_text([*_broker_samples(), *_database_samples()]),
         content_type="text/plain; version=0.0.4; charset=utf-8",
     )
 
 
 def _may_read(request: HttpRequest) -> bool:
     if token := settings.METRICS_TOKEN:
-        given = request.headers.get("Authorization", "")
-        return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
+        header = request.headers.get("Authorization", "")
+        return hmac.compare_digest(header.encode(), f"Bearer {token}".encode())
     # What a proxy of this machine hands on comes from elsewhere.
     is_handed_on = "X-Forwarded-For" in request.headers or "Forwarded" in request.headers
     return request.META["REMOTE_ADDR"] in ("127.0.0.1", "::1", "[::1]") and not is_handed_on
 
 
-def _of_the_broker() -> Iterator[Sample]:
+def _broker_samples() -> Iterator[Sample]:
     """Yield nothing where it is away: a number that is missing is an alarm, a wrong one is not."""
     queues = [*QUEUES_OF_VOTES.split(","), *QUEUES_OF_WORK.split(",")]
     try:
-        yield from kept()
+        yield from stored_samples()
         with broker() as client:
             for queue in queues:
                 yield sample("humanjudge_queue_length", queue=queue), client.llen(queue)
@@ -108,7 +108,7 @@ def _of_the_broker() -> Iterator[Sample]:
         yield sample("humanjudge_alive", process=name), is_alive
 
 
-def _of_the_database() -> Iterator[Sample]:
+def _database_samples() -> Iterator[Sample]:
     try:
         number, waited = number_unsealed(), seconds_unsealed()
     except DatabaseError:

@@ -78,7 +78,7 @@ class Listing(Generic[T]):
 
     @property
     def _orders(self) -> dict[str, Sequence[str]]:
-        return {name: by for column in self.columns for name, by in column.orders.items()}
+        return {name: fields for column in self.columns for name, fields in column.orders.items()}
 
     def _sort(self, params: Params) -> str:
         sort = params.get("sort") or self.usual

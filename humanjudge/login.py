@@ -69,5 +69,5 @@ def slow_down(limit: RateLimit, request: HttpRequest, attempts: str) -> None:
 
 def address_of(request: HttpRequest) -> str:
     """Return where a request comes from: what the proxy saw, where there is one."""
-    seen: str = request.META.get("HTTP_X_FORWARDED_FOR", "") if settings.HTTPS else ""
-    return seen.rpartition(",")[2].strip() or request.META["REMOTE_ADDR"]
+    client_addresses: str = request.META.get("HTTP_X_FORWARDED_FOR", "") if settings.HTTPS else ""
+    return client_addresses.rpartition(",")[2].strip() or request.META["REMOTE_ADDR"]

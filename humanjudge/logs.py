@@ -30,17 +30,12 @@ _LEAST: Final = 8
 
 def without_secrets(text: str) -> str:
     """Return a text without keys, tokens, passwords, cookies and the secrets of this machine."""
-    for secret in _secrets():
-        text = text.replace(secret, HIDDEN)
+    keys = [value for name, value in os.environ.items() if name.endswith("_API_KEY")]
+    for secret in (settings.SECRET_KEY, settings.METRICS_TOKEN, *keys):
+        text = text.replace(secret, HIDDEN) if len(secret) >= _LEAST else text
     for pattern, instead in _PATTERNS:
         text = pattern.sub(instead, text)
     return text
-
-
-def _secrets() -> list[str]:
-    keys = [value for name, value in os.environ.items() if name.endswith("_API_KEY")]
-    given = [settings.SECRET_KEY, settings.METRICS_TOKEN, *keys]
-    return [secret for secret in given if len(secret) >= _LEAST]
 
 
 class Lines(logging.Formatter):

@@ -52,7 +52,7 @@ def count(name: str, amount: int = 1, **labels: object) -> None:
     if amount:
         with _lock:
             _counts[name, tuple(labels.items())] += amount
-        _see_to_flushing()
+        _start_flushing()
 
 
 def observe(name: str, seconds: float, **labels: object) -> None:
@@ -60,7 +60,7 @@ def observe(name: str, seconds: float, **labels: object) -> None:
         times = _times[name, tuple(labels.items())]
         times[bisect_left(BOUNDS, seconds)] += 1
         times[-1] += seconds
-    _see_to_flushing()
+    _start_flushing()
 
 
 @contextlib.contextmanager
@@ -86,10 +86,10 @@ def _escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-def written(samples: Iterable[Sample]) -> str:
+def prometheus_text(samples: Iterable[Sample]) -> str:
     """Return numbers in Prometheus's text format, each metric with what it is."""
     lines: dict[str, list[str]] = {name: [] for name in METRICS}
-    for name, value in sorted(samples, key=lambda each: _place(each[0])):
+    for name, value in sorted(samples, key=lambda named: _place(named[0])):
         family = name.partition("{")[0]
         if family not in lines:
             family = family.rpartition("_")[0]
@@ -139,13 +139,13 @@ def _samples(counts: Mapping[Place, int], times: Mapping[Place, list[float]]) ->
         yield sample(f"{name}_count", **dict(labels)), sum(below)
 
 
-def kept() -> list[Sample]:
+def stored_samples() -> list[Sample]:
     """Return what all processes have counted; raise what the broker's client raises."""
     with broker() as client:
         return [(name.decode(), float(value)) for name, value in client.hgetall(KEY).items()]
 
 
-def _see_to_flushing() -> None:
+def _start_flushing() -> None:
     global _flushing  # noqa: PLW0603  one thread a process, and none in one that only forks
     if _flushing != os.getpid():
         _flushing = os.getpid()

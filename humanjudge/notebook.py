@@ -41,18 +41,18 @@ def load(run: str, url: str = "", key: str = "") -> RunFrames:
         import pandas as pd
     except ImportError as error:
         raise ImportError("humanjudge.load needs pandas: pip install pandas") from error
-    rows, figures = _of_database(run) if not url and _is_server() else _of_server(run, url, key)
+    rows, figures = _read_database(run) if not url and _is_server() else _read_server(run, url, key)
     parts: dict[str, list[Any]] = {"judge": [], "voter": [], "": []}
     for line in rows:
         row = json.loads(line)
-        parts[next((who for who in ("judge", "voter") if who in row), "")].append(row)
+        parts[next((column for column in ("judge", "voter") if column in row), "")].append(row)
     votes, verdicts = pd.DataFrame(parts["voter"]), pd.DataFrame(parts["judge"])
     if not votes.empty:
         votes["voted_at"] = pd.to_datetime(votes["voted_at"])
     return RunFrames(pd.DataFrame(parts[""]), votes, verdicts, pd.DataFrame(figures))
 
 
-def _of_server(run: str, url: str, key: str) -> tuple[Iterable[str | bytes], Figures]:
+def _read_server(run: str, url: str, key: str) -> tuple[Iterable[str | bytes], Figures]:
     key = key or os.environ.get("HUMANJUDGE_API_KEY", "")
     with closing(Client(url.rstrip("/"), key) if url else connect()) as client:
         data = b"".join(client.download(run_path(run, "export"), format="rows"))
@@ -68,7 +68,7 @@ def _is_server() -> bool:
     return apps.ready
 
 
-def _of_database(run: str) -> tuple[Iterable[str | bytes], Figures]:
+def _read_database(run: str) -> tuple[Iterable[str | bytes], Figures]:
     # What the API answers is made by the server's own code, which no other client has.
     from judge_eval.api.votes import Results, results_of
     from judge_eval.exchange.export_rows import run_rows

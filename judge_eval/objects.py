@@ -24,7 +24,7 @@ from judge_eval.selectors import with_costs
 from voting.ledger import ledger
 from voting.ledger.chain import salted_hash, timestamp
 from voting.ledger.decisions import EXCLUDED
-from voting.ledger.ledger import Difference, Projection
+from voting.ledger.ledger import Mismatch, Projection
 from voting.models import Entry, Item, Picture, Project, Queue
 from voting.selectors import chunks
 
@@ -227,7 +227,7 @@ class Objects(Projection):
     It has nothing to write, and cannot correct a row, of which the ledger has a hash alone.
     """
 
-    def rebuild(self, *, write: bool) -> Iterator[Difference]:
+    def rebuild(self, *, write: bool) -> Iterator[Mismatch]:
         runs = Run.objects.filter(queue__project=self.project)
         # A draft has no items, and is in no entry yet.
         recorded = runs.filter(~Q(state=Run.State.DRAFT) | Q(queue__items__isnull=False))
@@ -275,7 +275,7 @@ def unsealed_verdicts(project: Project) -> QuerySet[Verdict]:
     return Verdict.objects.filter(~Exists(entries) | to_come, item__queue__project=project)
 
 
-def _differences(run: Run) -> Iterator[Difference]:
+def _differences(run: Run) -> Iterator[Mismatch]:
     # What was changed between two queries is compared once more, while nobody can change it.
     if list(_of_run(run)):
         yield from _of_run(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
@@ -286,12 +286,12 @@ def _differences(run: Run) -> Iterator[Difference]:
             yield from _of_items(run, some.select_for_update(of=("self",), no_key=True))
 
 
-def _of_run(run: Run) -> Iterator[Difference]:
+def _of_run(run: Run) -> Iterator[Mismatch]:
     last = last_objects(run)
     if str(run.pk) not in last:
         of_before = Entry.objects.filter(kind=Entry.Kind.VERDICTS, queue=run.queue_id)
         if last or not of_before.exists():
-            yield Difference(f"run {run.name}", str(run.pk), None, is_correctable=False)
+            yield Mismatch(f"run {run.name}", str(run.pk), None, is_correctable=False)
         return
     names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
     parts = {"config": "config of ", "project": "name of the project of "}
@@ -304,7 +304,7 @@ def _of_run(run: Run) -> Iterator[Difference]:
         yield from _different(f"judge {number} of run {run.name}", None, gone["sha256"])
 
 
-def _emptied(project: Project) -> Iterator[Difference]:
+def _emptied(project: Project) -> Iterator[Mismatch]:
     """Name what was said and is gone, unless an entry tells that its voter or run was erased."""
     entries: Any = Entry.objects.filter(project=project)
     erasures = entries.filter(kind=Entry.Kind.ERASURE).values_list("payload", flat=True)
@@ -322,13 +322,13 @@ def _emptied(project: Project) -> Iterator[Difference]:
         if erased & {str(queue), voter, content.get("by")}:
             continue
         if content.get("labels_sha256") and not labels:
-            yield Difference(f"the answers of entry {seq}", None, "", is_correctable=False)
+            yield Mismatch(f"the answers of entry {seq}", None, "", is_correctable=False)
         # A run of a public bundle has no private salt, and its comments are not here.
         if sealed and not comment and salt != "":
-            yield Difference(f"the comment of entry {seq}", None, "", is_correctable=False)
+            yield Mismatch(f"the comment of entry {seq}", None, "", is_correctable=False)
 
 
-def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
+def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Mismatch]:
     chunk = list(items.select_related("a", "b"))
     last = last_payloads(chunk)
     verdicts, is_covered = verdicts_by_item(chunk), bool(last_objects(run))
@@ -344,7 +344,7 @@ def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
         if "item" in payload:
             yield from _of_item(where, item, verdicts[item.pk], payload, has_texts=not again)
         elif item.opened_at and item.pk not in last and is_covered:
-            yield Difference(f"{where} is open", True, None, is_correctable=False)
+            yield Mismatch(f"{where} is open", True, None, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
             final = {s["judge"]: s for s in payload["verdicts"] if UUID(s["judge"]) not in again}
@@ -358,7 +358,7 @@ def _of_item(
     payload: JsonObject,
     *,
     has_texts: bool,
-) -> Iterator[Difference]:
+) -> Iterator[Mismatch]:
     hashes = item_hashes(item, verdicts)
     if hashes["item"] != payload["item"]:
         item.position = UNPLACED
@@ -366,12 +366,12 @@ def _of_item(
     if has_texts and "texts" in hashes:
         yield from _different(f"texts of {where}", hashes["texts"], payload.get("texts"))
     if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
-        yield Difference(f"{where} is closed", True, False, is_correctable=False)
+        yield Mismatch(f"{where} is closed", True, False, is_correctable=False)
 
 
 def _of_verdicts(
     where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, JsonObject]
-) -> Iterator[Difference]:
+) -> Iterator[Mismatch]:
     # One that is still to come is in no entry.
     for verdict in (each for each in verdicts if each.state != WAITING and each.error != UNASKED):
         entry = sealed.pop(str(verdict.judge_id), {})
@@ -384,7 +384,7 @@ def _of_verdicts(
             before = [entry.get("winner", ""), entry.get("consistent")]
             yield from _different(what, current, before)
     for judge in sealed:
-        yield Difference(f"verdict of judge {judge} on {where}", None, "", is_correctable=False)
+        yield Mismatch(f"verdict of judge {judge} on {where}", None, "", is_correctable=False)
 
 
 def _waits_for_drawing(item: Item) -> bool:
@@ -392,6 +392,6 @@ def _waits_for_drawing(item: Item) -> bool:
     return Picture.objects.filter(pk__in=drawings, state=Picture.State.WAITING).exists()
 
 
-def _different(what: str, stored: object, sealed: object) -> Iterator[Difference]:
+def _different(what: str, stored: object, sealed: object) -> Iterator[Mismatch]:
     if stored != sealed:
-        yield Difference(what, stored, sealed, is_correctable=False)
+        yield Mismatch(what, stored, sealed, is_correctable=False)

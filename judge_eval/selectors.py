@@ -260,7 +260,7 @@ def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[ModelCalls
             done=Count("pk", filter=Q(state=Call.State.DONE)),
             failed=Count("pk", filter=Q(state=Call.State.FAILED)),
             waiting=Count("pk", filter=Q(state=Call.State.WAITING)),
-            out=Count("pk", filter=leases.held() & Q(state=Call.State.WAITING)),
+            out=Count("pk", filter=leases.active() & Q(state=Call.State.WAITING)),
             tokens_in=Sum("prompt_tokens", default=0),
             tokens_out=Sum("completion_tokens", default=0),
             nano=Sum("cost_nano", default=0),

@@ -14,7 +14,7 @@ from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.extensions import OWN
+from humanjudge.lib.extensions import OWN_PACKAGE
 from humanjudge.lib.strict_json import JsonObject
 from judge_eval.baselines import BASELINES, names_asked
 from judge_eval.config.judge_types import JUDGE_TYPES
@@ -245,7 +245,7 @@ def baseline(run: Run, name: str, orders: str = "", label: str = "") -> Judge:
     With a `label`, which tells its way from others, where the run has this baseline already.
     """
     version: int | str = BASELINE_VERSION
-    if (baseline := BASELINES.get(name)) and baseline.package != OWN:
+    if (baseline := BASELINES.get(name)) and baseline.package != OWN_PACKAGE:
         version = baseline.version
     competitor = {"provider": Judge.BASELINE, "model": name, "version": version}
     recipe: JsonObject = {"type": "baseline", "version": version, "parts": []}

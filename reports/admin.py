@@ -61,9 +61,9 @@ class ReviewAdmin(ReadOnlyAdmin):
 
     @admin.display(description="item")
     def page(self, review: Review) -> str:
-        where = reverse("review-item", args=[review.item_id])
+        address = reverse("review-item", args=[review.item_id])
         words = f"{review.item.queue.name}: item {review.item.position + 1}"
-        return format_html('<a href="{}">{}</a>', where, words)
+        return format_html('<a href="{}">{}</a>', address, words)
 
     @admin.action(description="Keep the selected items", permissions=["decide"])
     def keep_them(self, request: HttpRequest, reviews: QuerySet[Review]) -> HttpResponse | None:
@@ -101,11 +101,11 @@ class ReviewAdmin(ReadOnlyAdmin):
         def decide(review: Review) -> bool:
             latest = decisions_on(review.item_id).values_list("uid", flat=True).first()
             curator = voter_of_user(review.project, cast(User, request.user))
-            why, voter = "", None
+            reason, voter = "", None
             if form:
-                why, voter = form.cleaned_data["why"], form.cleaned_data["voter"].pk
+                reason, voter = form.cleaned_data["why"], form.cleaned_data["voter"].pk
             try:
-                services.decide(review.item, action, curator, why, after=latest, voter=voter)
+                services.decide(review.item, action, curator, reason, after=latest, voter=voter)
             except (AlreadyDecided, CannotDecide) as error:
                 self.message_user(request, f"{self.page(review)}: {error}", level="error")
                 return False
@@ -143,7 +143,7 @@ def listed(
     **options: Any,
 ) -> None:
     """List rows that are only read; `page` is the page of the site that one leads to."""
-    related = [each.name for each in model._meta.fields if each.is_relation]
+    related = [field.name for field in model._meta.fields if field.is_relation]
     options = {"list_select_related": [name for name in columns if name in related]} | options
     options |= {"list_display": columns, "view_on_site": staticmethod(page) if page else False}
     admin.register(model)(type(f"{model.__name__}Admin", (RowAdmin,), options))

@@ -75,7 +75,7 @@ class ScoreReport(models.Model):
 
 
 # How many votes a score is made of.
-IN_STANDING = Cast(KeyTextTransform("votes", "standing"), models.IntegerField())
+FOLDED_VOTES = Cast(KeyTextTransform("votes", "standing"), models.IntegerField())
 
 
 class Quality(models.Model):
@@ -93,7 +93,7 @@ class Quality(models.Model):
     votes = models.PositiveIntegerField(default=0)
     passes = models.PositiveIntegerField(default=0)
     last_vote_at = models.DateTimeField(null=True)
-    # Where the fold goes on: see reports.quality.score.Standing.
+    # Where the fold goes on: see reports.quality.score.FoldState.
     standing = models.JSONField()
 
     class Meta:
@@ -103,7 +103,9 @@ class Quality(models.Model):
         ]
         indexes: ClassVar = [
             # An import that failed leaves votes behind that are not in the score yet.
-            models.Index(fields=["project"], condition=~Q(votes=IN_STANDING), name="quality_behind")
+            models.Index(
+                fields=["project"], condition=~Q(votes=FOLDED_VOTES), name="quality_behind"
+            )
         ]
 
     def __str__(self) -> str:
@@ -265,8 +267,8 @@ class Share(models.Model):
     @property
     def page(self) -> str:
         """The page that lists it."""
-        name, of = ("run", self.run_id) if self.run_id else ("project", self.project_id)
-        return reverse(f"{name}-shares", args=[of])
+        name, subject_id = ("run", self.run_id) if self.run_id else ("project", self.project_id)
+        return reverse(f"{name}-shares", args=[subject_id])
 
     @property
     def is_frozen(self) -> bool:
@@ -275,9 +277,9 @@ class Share(models.Model):
     @cached_property
     def is_project_tuned(self) -> bool:
         """Whether half of a run of the project is held out; links are found together with it."""
-        found = getattr(self, "is_found_tuned", None)
-        if found is not None:
-            return bool(found)
+        is_tuned = getattr(self, "is_found_tuned", None)
+        if is_tuned is not None:
+            return bool(is_tuned)
         return Queue.objects.filter(project=self.project_id, is_tuning=True).exists()
 
     @property

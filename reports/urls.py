@@ -9,7 +9,7 @@ from reports.review import views as review
 from reports.webhooks import views as webhooks
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
-_made, _scores = "reports.composite.views", "reports.report.scores"
+_composites, _scores = "reports.composite.views", "reports.report.scores"
 _pages = "projects/<uuid:project_id>"
 _project = f"{_pages}/quality"
 _run, _zip = "runs/<uuid:run_id>", "scores/<uuid:report_id>/download"
@@ -38,8 +38,10 @@ urlpatterns = [
     path("review/<uuid:item_id>/", review.review_item, name="review-item"),
     path("review/<uuid:item_id>/decide", review.decide_one, name="decide"),
     path("review/decisions/<uuid:uid>/reverse", review.reverse_decision, name="reverse-decision"),
-    path(f"{_run}/composite/", on_demand(f"{_made}.run_composite"), name="run-composite"),
-    path(f"{_run}/composite/save", on_demand(f"{_made}.save_composite"), name="save-composite"),
+    path(f"{_run}/composite/", on_demand(f"{_composites}.run_composite"), name="run-composite"),
+    path(
+        f"{_run}/composite/save", on_demand(f"{_composites}.save_composite"), name="save-composite"
+    ),
     path(f"{_run}/scores/", on_demand(f"{_scores}.run_scores"), name="run-scores"),
     path(f"{_run}/scores/ask", on_demand(f"{_scores}.request_scores_page"), name="ask-for-scores"),
     path("models/", pages.models_page, name="traced-models"),

@@ -302,7 +302,7 @@ def make_invite(run, **fields):
 
 def make_vote(voter, item, choice="A", *, at=None, further=None):
     """Cast a vote with a ballot of its own; `at` moves it to another time before it is sealed."""
-    vote = cast_vote(ballot_for(voter, item.queue, item), choice, further=further)
+    vote = cast_vote(ballot_for(voter, item.queue, item), choice, details=further)
     if at is not None:
         Entry.objects.filter(uid=vote.uid, seq__isnull=True).update(at=at)
     return vote

@@ -25,7 +25,7 @@ NO_NEW_PROJECTS: Final = (
     "You may not make projects: that takes an administrator, or the permission “Can add project”. "
     "Ask to be made a member of one that there is."
 )
-Who: TypeAlias = AbstractBaseUser | AnonymousUser | ApiKey
+Actor: TypeAlias = AbstractBaseUser | AnonymousUser | ApiKey
 Action = Literal[
     "see", "see calls", "see people", "export", "vote", "invite", "run", "decide", "share", "manage"
 ]
@@ -57,20 +57,16 @@ _BY_SCOPE: Final[Mapping[str, frozenset[Action]]] = {
 }
 
 
-def can(who: Who, action: Action, project: Project | UUID | None) -> bool:
+def can(actor: Actor, action: Action, project: Project | UUID | None) -> bool:
     """Say whether a person or a key may do it in a project; None stands for every project."""
-    if isinstance(who, ApiKey):
-        return _key_can(who, action, _id_of(project))
-    user = _active(who)
+    if isinstance(actor, ApiKey):
+        fits = actor.project_id is None or actor.project_id == _id_of(project)
+        is_allowed = fits and _in_scope(actor, action)
+        return is_allowed and (actor.user is None or can(actor.user, action, project))
+    user = _active(actor)
     if user is None or user.is_superuser:
         return user is not None
     return project is not None and _roles_of(user).get(_id_of(project)) in ALLOWED[action]
-
-
-def _key_can(key: ApiKey, action: Action, project: UUID | None) -> bool:
-    fits = key.project_id is None or key.project_id == project
-    is_allowed = fits and _in_scope(key, action)
-    return is_allowed and (key.user is None or can(key.user, action, project))
 
 
 def _in_scope(key: ApiKey, action: Action) -> bool:
@@ -84,15 +80,15 @@ def projects_of(key: ApiKey) -> QuerySet[Project]:
     return mine if key.user is None else mine & projects_where(key.user, "see")
 
 
-def projects_where(who: Who, action: Action) -> QuerySet[Project]:
+def projects_where(actor: Actor, action: Action) -> QuerySet[Project]:
     """Return the projects in which somebody may do it, for lists; one query, joined to theirs."""
     projects = Project.objects.all()
-    if isinstance(who, ApiKey):
-        if not _in_scope(who, action):
+    if isinstance(actor, ApiKey):
+        if not _in_scope(actor, action):
             return projects.none()
-        mine = projects_of(who)
-        return mine if who.user is None else mine & projects_where(who.user, action)
-    user = _active(who)
+        mine = projects_of(actor)
+        return mine if actor.user is None else mine & projects_where(actor.user, action)
+    user = _active(actor)
     if user is None or user.is_superuser:
         return projects if user else projects.none()
     roles = _roles_of(user).items()
@@ -116,12 +112,12 @@ def require(request: HttpRequest, action: Action, project: Project | UUID | None
     raise Problem(403, refusal_of(action))
 
 
-def scopes_within(who: Who, project: Project) -> list[str]:
+def scopes_within(actor: Actor, project: Project) -> list[str]:
     """Return the scopes of which somebody may do everything in a project, for a key of theirs."""
     return [
         scope
         for scope, actions in _BY_SCOPE.items()
-        if all(can(who, action, project) for action in ("see", *actions))
+        if all(can(actor, action, project) for action in ("see", *actions))
     ]
 
 
@@ -135,11 +131,11 @@ def refusal_of(action: Action) -> str:
     return f"Your role in this project does not allow that: it takes {_roles_for(action)}."
 
 
-def can_anywhere(who: Who, action: Action) -> bool:
+def can_anywhere(actor: Actor, action: Action) -> bool:
     """Say whether there may be a project in which somebody may do it."""
-    if isinstance(who, ApiKey):
-        return _in_scope(who, action)
-    user = _active(who)
+    if isinstance(actor, ApiKey):
+        return _in_scope(actor, action)
+    user = _active(actor)
     if user is None or user.is_superuser:
         return user is not None
     return any(role in ALLOWED[action] for role in _roles_of(user).values())
@@ -158,19 +154,19 @@ def require_anywhere(request: HttpRequest, action: Action) -> None:
         raise Problem(403, f"This takes the role {_roles_for(action)} in some project.")
 
 
-def can_make_projects(who: Who) -> bool:
+def can_make_projects(actor: Actor) -> bool:
     """Say whether somebody may make projects; a key of every project may, as its person may."""
-    if isinstance(who, ApiKey):
-        is_free = who.project_id is None and ApiKey.Scope.MANAGE in who.scopes
-        return is_free and (who.user is None or can_make_projects(who.user))
-    return isinstance(who, User) and who.has_perm("voting.add_project")
+    if isinstance(actor, ApiKey):
+        is_free = actor.project_id is None and ApiKey.Scope.MANAGE in actor.scopes
+        return is_free and (actor.user is None or can_make_projects(actor.user))
+    return isinstance(actor, User) and actor.has_perm("voting.add_project")
 
 
-def can_administer(who: Who, permission: str) -> bool:
+def can_administer(actor: Actor, permission: str) -> bool:
     """Say whether somebody may do in the whole installation what the admin has a permission for."""
-    if not isinstance(who, User) or not (who.is_staff or who.is_superuser):
+    if not isinstance(actor, User) or not (actor.is_staff or actor.is_superuser):
         return False
-    return who.has_perm(permission)
+    return actor.has_perm(permission)
 
 
 def require_administering(request: HttpRequest, permission: str) -> None:
@@ -179,29 +175,29 @@ def require_administering(request: HttpRequest, permission: str) -> None:
         raise Problem(403, "This takes an administrator of this server.")
 
 
-def require_making(who: Who) -> None:
+def require_making(actor: Actor) -> None:
     """Let those pass who may make projects, and tell others what it takes."""
-    if not can_make_projects(who):
+    if not can_make_projects(actor):
         raise Problem(403, NO_NEW_PROJECTS)
 
 
-def make_project(name: str, by: User | None, **fields: object) -> Project:
+def make_project(name: str, owner: User | None, **fields: object) -> Project:
     """Make a project; whoever makes it becomes its owner."""
     with transaction.atomic():
         project = Project.objects.create(name=name, **fields)
-        if by is not None:
-            project.members.create(user=by, role=Member.Role.OWNER)
+        if owner is not None:
+            project.members.create(user=owner, role=Member.Role.OWNER)
     return project
 
 
-def can_make_runs(who: Who) -> bool:
+def can_make_runs(actor: Actor) -> bool:
     """Say whether somebody may make runs: in a project that there is, or in one of their own."""
-    return can_anywhere(who, "run") or can_make_projects(who)
+    return can_anywhere(actor, "run") or can_make_projects(actor)
 
 
-def may(who: Who, project: Project | UUID | None) -> dict[str, bool]:
+def may(actor: Actor, project: Project | UUID | None) -> dict[str, bool]:
     """Return what somebody may do in a project, for templates: `may.run`, `may.see_calls`."""
-    return {action.replace(" ", "_"): can(who, action, project) for action in ALLOWED}
+    return {action.replace(" ", "_"): can(actor, action, project) for action in ALLOWED}
 
 
 def note_project(request: HttpRequest, project: Project | UUID | None) -> None:
@@ -224,8 +220,8 @@ def _roles_for(action: Action) -> str:
     return " or ".join(role.label for role in Member.Role if role in ALLOWED[action])
 
 
-def _active(who: AbstractBaseUser | AnonymousUser) -> User | None:
-    return who if isinstance(who, User) and who.is_active else None
+def _active(actor: AbstractBaseUser | AnonymousUser) -> User | None:
+    return actor if isinstance(actor, User) and actor.is_active else None
 
 
 def _id_of(project: Project | UUID | None) -> UUID | None:

@@ -56,7 +56,7 @@ admin.site.index_title = "Admin"
 def do_for_each(
     page: "admin.ModelAdmin[Any]",
     request: HttpRequest,
-    chosen: QuerySet[Any],
+    selection: QuerySet[Any],
     do: Callable[[Any], object],
     form: BaseForm | None = None,
     **words: str,
@@ -65,10 +65,11 @@ def do_for_each(
 
     `do` returns False where it could not be done, and `form` is filled in on the page that asks.
     """
-    rows = list(chosen)
+    rows = list(selection)
     if request.POST.get("confirmed") != "yes" or (form and not form.is_valid()):
-        own = {"title": words["title"], "about": words, "rows": rows, "opts": page.opts}
-        context = page.admin_site.each_context(request) | own | {"media": page.media, "form": form}
+        details = {"title": words["title"], "about": words, "rows": rows, "opts": page.opts}
+        details |= {"media": page.media, "form": form}
+        context = page.admin_site.each_context(request) | details
         return TemplateResponse(request, "voting/admin_confirm.html", context)
     done_rows = [row for row in rows if do(row) is not False]
     for row in done_rows:
@@ -172,10 +173,10 @@ class QueueForm(ModelForm):  # type: ignore[type-arg]
         cast("ModelChoiceField[VoterPrompt]", self.fields["rubric"]).queryset = rubrics
 
     def clean_ballot(self) -> list[Choice]:
-        chosen = self.cleaned_data["ballot"]
-        if not set(kind_of(self.instance).required) <= set(chosen):
+        choices = self.cleaned_data["ballot"]
+        if not set(kind_of(self.instance).required) <= set(choices):
             raise ValidationError("A ballot without A and B cannot be voted with.")
-        return in_order(chosen)
+        return in_order(choices)
 
 
 @admin.register(Queue)
@@ -211,7 +212,7 @@ class QueueAdmin(UnmakeableAdmin):
         return reverse("vote", args=[queue.pk])
 
 
-class InviteForm(ModelForm):  # type: ignore[type-arg]
+class InviteAdminForm(ModelForm):  # type: ignore[type-arg]
     group = GroupField(help_text="Whoever joins by it and has no group yet belongs to this one.")
 
     class Meta:
@@ -221,7 +222,7 @@ class InviteForm(ModelForm):  # type: ignore[type-arg]
 
 @admin.register(Invite)
 class InviteAdmin(ListAdmin):
-    form = InviteForm
+    form = InviteAdminForm
     list_display = ("__str__", "queue", "group", "link", "expires_at", "revoked_at", "max_voters")
     list_filter = (("revoked_at", admin.EmptyFieldListFilter), "queue__project")
     list_select_related = ("queue__project",)
@@ -306,9 +307,9 @@ class ApiKeyAdmin(KeptAdmin):
         if change:
             super().save_model(request, obj, form, change)
             return
-        made, key = create_key(obj.name, obj.scopes, obj.project, obj.expires_at)
+        new_key, key = create_key(obj.name, obj.scopes, obj.project, obj.expires_at)
         obj.key = key  # type: ignore[attr-defined]
-        obj.pk = made.pk
+        obj.pk = new_key.pk
 
     def response_add(
         self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None

@@ -104,17 +104,17 @@ _END_LEASES = """
 Values: TypeAlias = dict[str, UUID | str | int]
 
 
-class _Row(NamedTuple):
+class _OpenItem(NamedTuple):
     prompt_key: str
     pk: UUID
     turn: int
     is_coupled: bool
 
 
-def _rows(sql: str, values: Values) -> list[_Row]:
+def _rows(sql: str, values: Values) -> list[_OpenItem]:
     with prepared() as cursor:
         cursor.execute(sql, values)
-        return [_Row(prompt, UUID(str(pk)), *rest) for prompt, pk, *rest in cursor.fetchall()]
+        return [_OpenItem(prompt, UUID(str(pk)), *rest) for prompt, pk, *rest in cursor.fetchall()]
 
 
 def _time(moment: datetime) -> str:
@@ -126,9 +126,9 @@ def _placeholders(values: Values) -> str:
 
 
 def next_pairs(
-    voter: Voter, queue: Queue, have: Sequence[UUID], held: int, now: datetime
+    voter: Voter, queue: Queue, have: Sequence[UUID], page_size: int, now: datetime
 ) -> tuple[list[Item], list[UUID]]:
-    """Hand out so many pairs that the voter's page holds `held`, and lease the first three of them.
+    """Hand out so many pairs that the voter's page holds `page_size`, and lease the first three.
 
     `have` are those that it holds already, in its order: returned are new ones, and which of these
     are not the voter's any more. A page that holds none, since it was just loaded, goes on with
@@ -147,16 +147,16 @@ def next_pairs(
         on_page = have or list(
             Assignment.objects.filter(voter=voter, skips=0)
             .order_by("-leased_until", "pk")
-            .values_list("item_id", flat=True)[: 2 * held]
+            .values_list("item_id", flat=True)[: 2 * page_size]
         )
-        kept = _still_theirs(about, on_page)
-        page = _first(list(kept.values()), held)
-        if len(kept) < held:
-            page += _choose(voter, queue, about, kept, on_page, held - len(kept))
+        page_rows = _still_theirs(about, on_page)
+        page = _first_rows(list(page_rows.values()), page_size)
+        if len(page_rows) < page_size:
+            page += _choose(voter, queue, about, page_rows, on_page, page_size - len(page_rows))
         _lease(about, page, now + timedelta(minutes=settings.LEASE_MINUTES))
     new = [row.pk for row in page if row.pk not in have]
     pairs = Item.objects.select_related("a__picture", "b__picture").in_bulk(new)
-    return [pairs[pk] for pk in new], [pk for pk in have if pk not in kept]
+    return [pairs[pk] for pk in new], [pk for pk in have if pk not in page_rows]
 
 
 def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) -> None:
@@ -164,10 +164,10 @@ def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) 
     leases.filter(item__in=pairs).update(leased_until=now)
 
 
-def _lease(about: Values, page: list[_Row], until: datetime) -> None:
+def _lease(about: Values, page: list[_OpenItem], until: datetime) -> None:
     # All are written down: they were handed out, so their verdicts stay closed.
     items: Values = {f"pair_{n}": key(row.pk) for n, row in enumerate(page)}
-    leased = dict(list(items.items())[: len(_first(page, LEASED))])
+    leased = dict(list(items.items())[: len(_first_rows(page, LEASED))])
     these = f"AND item_id NOT IN ({_placeholders(leased)})" if leased else ""
     rows = ", ".join(
         f"(%(voter)s, %({name})s, {'%(until)s' if name in leased else '%(now)s'}, 0)"
@@ -180,14 +180,14 @@ def _lease(about: Values, page: list[_Row], until: datetime) -> None:
             cursor.execute(_LEASE.format(rows=rows), values)
 
 
-def _first(rows: list[_Row], number: int) -> list[_Row]:
+def _first_rows(rows: list[_OpenItem], number: int) -> list[_OpenItem]:
     """Return so many of the rows, and one more rather than half of a couple."""
     edge = rows[number - 1 : number + 1]
     is_cut = all(row.is_coupled for row in edge) and len({row.prompt_key for row in edge}) == 1
     return rows[: number + is_cut]
 
 
-def _still_theirs(about: Values, on_page: Sequence[UUID]) -> dict[UUID, _Row]:
+def _still_theirs(about: Values, on_page: Sequence[UUID]) -> dict[UUID, _OpenItem]:
     # A pair beyond the leased ones may have got its votes by now, or be on another screen.
     if not on_page:
         return {}
@@ -201,10 +201,10 @@ def _choose(
     voter: Voter,
     queue: Queue,
     about: Values,
-    kept: dict[UUID, _Row],
+    page_rows: dict[UUID, _OpenItem],
     on_page: Sequence[UUID],
     limit: int,
-) -> list[_Row]:
+) -> list[_OpenItem]:
     free = _first_prompts(about, PORTION + len(on_page))
     rows = [row for row in free if row.pk not in on_page]
     rows.sort(key=lambda row: (row.turn >= FRESH, prompt_order(queue.pk, row.prompt_key)))
@@ -212,25 +212,25 @@ def _choose(
     def chance(thing: Hashable) -> float:
         return keyed_number(settings.SECRET_KEY, "shuffle", voter.pk, thing) / 2**64
 
-    last = list(kept.values())[-1].prompt_key if kept else ""
+    last = list(page_rows.values())[-1].prompt_key if page_rows else ""
     # A couple is arranged as one, so that it is handed out one item after the other.
-    together: dict[UUID | str, list[_Row]] = {}
+    together: dict[UUID | str, list[_OpenItem]] = {}
     for row in rows:
         together.setdefault(row.prompt_key if row.is_coupled else row.pk, []).append(row)
     units = [(same[0].prompt_key, unit) for unit, same in together.items()]
-    chosen = [row for unit in arrange(units, chance, limit, last) for row in together[unit]]
-    chosen = _first(chosen, limit)
+    new_rows = [row for unit in arrange(units, chance, limit, last) for row in together[unit]]
+    new_rows = _first_rows(new_rows, limit)
     if len(rows) < limit:
         # What the voter skipped comes back once, at the end.
         again = _rows(_SKIPPED_ONCE, about | {"limit": limit + len(on_page)})
-        chosen += [row for row in again if row.pk not in on_page][: limit - len(chosen)]
-    if not chosen and not kept:
-        chosen = _rows(_LONGEST_LEASED, about)
-    return chosen
+        new_rows += [row for row in again if row.pk not in on_page][: limit - len(new_rows)]
+    if not new_rows and not page_rows:
+        new_rows = _rows(_LONGEST_LEASED, about)
+    return new_rows
 
 
-def _first_prompts(about: Values, portion: int) -> list[_Row]:
-    rows: list[_Row] = []
+def _first_prompts(about: Values, portion: int) -> list[_OpenItem]:
+    rows: list[_OpenItem] = []
     turn = 0
     while True:
         new = _rows(_NEXT, about | {"turn": turn, "limit": portion})

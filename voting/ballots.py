@@ -9,7 +9,7 @@ from uuid import UUID
 from django.core import signing
 
 from voting.choices import Side
-from voting.kinds import COMPARISON, Answer, Posted, StoredOptions, kind_of, options_of
+from voting.kinds import COMPARISON, Posted, StoredOptions, VoteAnswer, kind_of, options_of
 
 MAX_AGE = timedelta(hours=24)
 
@@ -34,7 +34,7 @@ class Ballot:
     kind: str = COMPARISON.name
     options: StoredOptions = field(default_factory=dict, hash=False)
 
-    def answer(self, posted: Posted, left: str | None = None) -> Answer:
+    def answer(self, posted: Posted, left: str | None = None) -> VoteAnswer:
         """Return what a form says; raise AnswerInvalid for what this ballot does not offer.
 
         A script is told A and B and is shown no sides: for it `left` is empty.

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.utils.module_loading import import_string
 
-from voting.choices import ONE
+from voting.choices import MILLION
 from voting.models import Project, Queue, Voter
 
 # A voter whose votes should not count at all is excluded or blocked; the weight is always above 0.
@@ -23,20 +23,20 @@ LEAST_REPUTATION: Final = Decimal("0.001")
 MOST_REPUTATION: Final = Decimal(1000)
 
 
-def note_change(about: Model, by: User | None, what: str) -> None:
+def note_change(about: Model, actor: User | None, message: str) -> None:
     """Write down that somebody changed something; never a secret, nor the name of a voter.
 
     What scripts and commands do has nobody to name, and stands in the log of their requests alone.
     """
-    if by is None:
+    if actor is None:
         return
     LogEntry.objects.create(
-        user=by,
+        user=actor,
         content_type=ContentType.objects.get_for_model(about),
         object_id=str(about.pk),
         object_repr=str(about)[:200],
         action_flag=CHANGE,
-        change_message=what,
+        change_message=message,
     )
 
 
@@ -52,16 +52,16 @@ def record_queues(queues: QuerySet[Queue]) -> None:
     import_string(settings.RECORD_QUEUES)(queues)
 
 
-def rename(project: Project, name: str, by: User) -> None:
+def rename(project: Project, name: str, actor: User) -> None:
     with transaction.atomic():
         before = Project.objects.select_for_update(no_key=True).get(pk=project.pk).name
         if before != name:
             Project.objects.filter(pk=project.pk).update(name=name)
             record_queues(project.queues.all())
-            note_change(project, by, f"Renamed from “{before}” to “{name}”.")
+            note_change(project, actor, f"Renamed from “{before}” to “{name}”.")
 
 
-def set_reputation(voter: Voter, reputation: Decimal, by: User) -> None:
+def set_reputation(voter: Voter, reputation: Decimal, actor: User) -> None:
     """Let the votes of a voter weigh differently from now on: sealed ones keep their weight.
 
     Raises ValueError outside its bounds.
@@ -69,10 +69,10 @@ def set_reputation(voter: Voter, reputation: Decimal, by: User) -> None:
     if not LEAST_REPUTATION <= reputation <= MOST_REPUTATION:
         words = f"A reputation is at least {LEAST_REPUTATION} and at most {MOST_REPUTATION:,}."
         raise ValueError(words)
-    weight = round(reputation * ONE)
+    weight = round(reputation * MILLION)
     with transaction.atomic():
         before = Voter.objects.select_for_update(no_key=True).get(pk=voter.pk).reputation
         if before != weight:
             Voter.objects.filter(pk=voter.pk).update(reputation=weight)
-            words = f"{before / ONE:g} to {weight / ONE:g}"
-            note_change(voter.project, by, f"Reputation of voter {voter.pseudonym}: {words}.")
+            words = f"{before / MILLION:g} to {weight / MILLION:g}"
+            note_change(voter.project, actor, f"Reputation of voter {voter.pseudonym}: {words}.")

@@ -19,7 +19,7 @@ Position = Literal["left", "right", "tie", "both_bad", "pass", "flag"]
 Wrong = Literal["wrong"]
 WRONG: Final[Wrong] = "wrong"
 # Values of votes and reputations are whole millionths.
-ONE: Final = 1_000_000
+MILLION: Final = 1_000_000
 # A grade in [0, 1] passes from here on.
 PASSES_FROM: Final = 0.5
 
@@ -95,7 +95,7 @@ def quality_of(choice: str, value: int | None) -> float | None:
     >>> quality_of("off-topic", None)
     """
     if value is not None:
-        return value / ONE
+        return value / MILLION
     return row_of(choice).quality if choice in TABLE else None
 
 

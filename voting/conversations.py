@@ -65,8 +65,8 @@ def conversation(value: object) -> str | None:
     messages = _messages(value)
     if messages is None:
         return None
-    kept = [message._asdict() for message in messages]
-    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    records = [message._asdict() for message in messages]
+    return json.dumps(records, ensure_ascii=False, separators=(",", ":"))
 
 
 def assistant_text(text: str) -> str:
@@ -82,7 +82,7 @@ def assistant_text(text: str) -> str:
     messages = messages_of(text)
     if messages is None:
         return text
-    return "\n\n".join(each.content for each in messages if each.role == "assistant")
+    return "\n\n".join(message.content for message in messages if message.role == "assistant")
 
 
 def titled(messages: Sequence[Message]) -> list[tuple[str, str]]:
@@ -93,8 +93,8 @@ def titled(messages: Sequence[Message]) -> list[tuple[str, str]]:
     >>> titled([Message("user", "Hi"), Message("assistant", "Ho")])
     [('turn 1 of 2 (user)', 'Hi'), ('turn 2 of 2 (assistant)', 'Ho')]
     """
-    of = len(messages)
-    return [(f"turn {n} of {of} ({it.role})", it.content) for n, it in enumerate(messages, 1)]
+    total = len(messages)
+    return [(f"turn {n} of {total} ({role})", text) for n, (role, text) in enumerate(messages, 1)]
 
 
 def latest(text: str, role: str = "user") -> str:
@@ -110,15 +110,15 @@ def latest(text: str, role: str = "user") -> str:
     messages = messages_of(text)
     if messages is None:
         return text
-    own = [each.content for each in messages if each.role == role]
-    return (own or [messages[-1].content])[-1]
+    contents = [message.content for message in messages if message.role == role]
+    return (contents or [messages[-1].content])[-1]
 
 
 def _messages(value: object) -> tuple[Message, ...] | None:
     if not isinstance(value, list) or not 0 < len(value) <= MOST_MESSAGES:
         return None
     try:
-        messages = tuple(message for each in value if (message := _message(each)))
+        messages = tuple(message for record in value if (message := _message(record)))
     except RecursionError:  # arguments of a tool call, nested without end
         return None
     return messages if len(messages) == len(value) else None
@@ -130,10 +130,10 @@ def _message(value: object) -> Message | None:
     # A message that calls a tool often has no content.
     calls = value.get("tool_calls")
     calls = calls if isinstance(calls, list) else []
-    for who, what in (("role", "content"), ("from", "value")):
-        if who in value and (what in value or calls):
-            role = ROLES.get(str(value[who]).strip().lower())
-            texts = _texts(value.get(what))
+    for role_key, content_key in (("role", "content"), ("from", "value")):
+        if role_key in value and (content_key in value or calls):
+            role = ROLES.get(str(value[role_key]).strip().lower())
+            texts = _texts(value.get(content_key))
             if role is None or texts is None:
                 return None
             return Message(
@@ -167,5 +167,5 @@ def _call(call: object) -> str:
     if not isinstance(function, dict):
         return "[tool call]"
     arguments = function.get("arguments", "")
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
-    return f"[tool call: {function.get('name')}({written})]"
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+    return f"[tool call: {function.get('name')}({text})]"

@@ -54,7 +54,7 @@ def decide(
     item_id: UUID,
     action: Action,
     curator: Voter,
-    why: str = "",
+    reason: str = "",
     *,
     after: UUID | None,
     votes: int | None = None,
@@ -70,14 +70,14 @@ def decide(
     about = {"voter_id": voter} if action == "send_back" else {}
     with transaction.atomic():
         item = Item.objects.select_for_update(no_key=True, of=("self",)).get(pk=item_id)
-        decision = _decision(curator, why, uid, item=item, queue_id=item.queue_id, **about)
-        if made := _made_before(decision, decisions_on(item.pk), after):
-            return made
+        decision = _decision(curator, reason, uid, item=item, queue_id=item.queue_id, **about)
+        if repeated := _repeated_decision(decision, decisions_on(item.pk), after):
+            return repeated
         if not item.opened_at:
             raise CannotDecide(item.unusable or "It is not open for voting yet.")
         if action == "send_back":
-            standing = Entry.objects.filter(kind=Entry.Kind.VOTE, retracted=False)
-            vote = standing.filter(item=item, voter=voter).first()
+            valid_votes = Entry.objects.filter(kind=Entry.Kind.VOTE, retracted=False)
+            vote = valid_votes.filter(item=item, voter=voter).first()
             if not decision.comment:
                 raise CannotDecide("Say why it is sent back: the voter reads it.")
             if voter is None or vote is None or not item.queue.is_open:
@@ -92,7 +92,7 @@ def exclude_voter(
     voter_id: UUID,
     queue: Queue,
     curator: Voter,
-    why: str = "",
+    reason: str = "",
     *,
     after: UUID | None,
     uid: UUID | None = None,
@@ -104,9 +104,10 @@ def exclude_voter(
     voters = Voter.objects.filter(project=queue.project_id)
     with transaction.atomic():
         voter = voters.select_for_update(no_key=True, of=("self",)).get(pk=voter_id)
-        decision = _decision(curator, why, uid, voter=voter, queue=queue)
-        if made := _made_before(decision, decisions_on_voters(queue).filter(voter=voter), after):
-            return made
+        decision = _decision(curator, reason, uid, voter=voter, queue=queue)
+        earlier = decisions_on_voters(queue).filter(voter=voter)
+        if repeated := _repeated_decision(decision, earlier, after):
+            return repeated
         return _write(decision, curator, "exclude")
 
 
@@ -125,28 +126,30 @@ def latest_on_judges(queue: Queue) -> dict[str, tuple[JsonObject, Entry]]:
     return latest
 
 
-def exclude_judge(judge: UUID, queue: Queue, curator: Voter, why: str = "") -> Entry:
+def exclude_judge(judge: UUID, queue: Queue, curator: Voter, reason: str = "") -> Entry:
     """Leave a judge of a queue out of every figure; raise AlreadyDecided where it is left out."""
     with transaction.atomic():
         Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
         latest = decisions_on_judges(queue).filter(payload__judge=str(judge)).first()
-        decision = _decision(curator, why, None, queue=queue)
+        decision = _decision(curator, reason, None, queue=queue)
         if latest is not None:
             if latest.payload and latest.payload["action"] == "exclude":
                 raise AlreadyDecided(latest)
-            _behind(decision, latest)
+            _put_behind(decision, latest)
         return _write(decision, curator, "exclude", judge=str(judge))
 
 
-def include_judge(judge: UUID, queue: Queue, curator: Voter, why: str = "") -> Entry:
+def include_judge(judge: UUID, queue: Queue, curator: Voter, reason: str = "") -> Entry:
     """Let a judge count again that is left out; raise CannotDecide where it is not."""
     latest = decisions_on_judges(queue).filter(payload__judge=str(judge)).first()
     if latest is None or not latest.payload or latest.payload["action"] == "reverse":
         raise CannotDecide("This judge is not left out.")
-    return reverse(latest.uid, curator, why)
+    return reverse(latest.uid, curator, reason)
 
 
-def reverse(decision_id: UUID, curator: Voter, why: str = "", *, uid: UUID | None = None) -> Entry:
+def reverse(
+    decision_id: UUID, curator: Voter, reason: str = "", *, uid: UUID | None = None
+) -> Entry:
     """Take a decision back; raise AlreadyDecided where that was done before."""
     has_subject = Q(item__isnull=False) | Q(voter__isnull=False, queue__isnull=False)
     has_subject |= Q(queue__isnull=False, payload__has_key="judge")
@@ -155,13 +158,13 @@ def reverse(decision_id: UUID, curator: Voter, why: str = "", *, uid: UUID | Non
     if target.payload["action"] == "reverse":
         raise CannotDecide("A reversal cannot be reversed; decide anew.")
     about = {"item_id": target.item_id, "queue_id": target.queue_id, "voter_id": target.voter_id}
-    decision = _decision(curator, why, uid, target=target, **about)
+    decision = _decision(curator, reason, uid, target=target, **about)
     judge = {"judge": target.payload["judge"]} if "judge" in target.payload else {}
     try:
         with transaction.atomic():
-            if made := Entry.objects.filter(uid=decision.uid, target=target).first():
-                return made
-            return _write(_behind(decision, target), curator, "reverse", **judge)
+            if repeated := Entry.objects.filter(uid=decision.uid, target=target).first():
+                return repeated
+            return _write(_put_behind(decision, target), curator, "reverse", **judge)
     except IntegrityError:
         before = Entry.objects.filter(kind=Entry.Kind.DECISION, target=target).first()
         if before is None:
@@ -177,41 +180,43 @@ def _required(item: Item, votes: int | None) -> dict[str, int]:
     return {"votes_wanted": required, "instead_of": item.votes_wanted - item.extra_votes}
 
 
-def _decision(curator: Voter, why: str, uid: UUID | None, **about: Any) -> Entry:
+def _decision(curator: Voter, reason: str, uid: UUID | None, **about: Any) -> Entry:
     """Return a decision about something, not saved yet."""
-    why = why.strip()
+    reason = reason.strip()
     return Entry(
         uid=uid or uuid4(),
         project_id=curator.project_id,
         kind=Entry.Kind.DECISION,
         at=timezone.now(),
-        comment=why,
-        **ledger.hidden(why, None),
+        comment=reason,
+        **ledger.hidden(reason, None),
         **about,
     )
 
 
-def _made_before(decision: Entry, earlier: QuerySet[Entry], after: UUID | None) -> Entry | None:
+def _repeated_decision(
+    decision: Entry, earlier: QuerySet[Entry], after: UUID | None
+) -> Entry | None:
     """Return the same decision if it was made before, else put this one behind all `earlier`."""
-    if made := earlier.filter(uid=decision.uid).first():
-        return made
+    if repeated := earlier.filter(uid=decision.uid).first():
+        return repeated
     latest = earlier.first()
     if latest is not None:
         if latest.uid != after:
             raise AlreadyDecided(latest)
-        _behind(decision, latest)
+        _put_behind(decision, latest)
     return None
 
 
-def _behind(decision: Entry, latest: Entry) -> Entry:
+def _put_behind(decision: Entry, latest: Entry) -> Entry:
     """Let a decision stand behind another one even where a server's clock is ahead."""
     decision.at = max(decision.at, latest.at + timedelta(microseconds=1))
     return decision
 
 
 def _write(entry: Entry, curator: Voter, action: Action, **further: Any) -> Entry:
-    by, why = curator.pseudonym, entry.comment_sha256
-    entry.payload = Decision(action=action, by=by, why=why, **further).payload
+    decision = Decision(action=action, by=curator.pseudonym, why=entry.comment_sha256, **further)
+    entry.payload = decision.payload
     ledger.record(entry)
     return entry
 
@@ -237,7 +242,7 @@ def disputed(queue: Queue) -> list[UUID]:
     return [item for item, names in votes.items() if is_disputed(names, critical)]
 
 
-class Cost(NamedTuple):
+class RoundCost(NamedTuple):
     """What a change comes to, as the votes stand now."""
 
     # Votes that are to come, after the change and before it.
@@ -248,7 +253,7 @@ class Cost(NamedTuple):
     closed: int
 
 
-def cost_of(queue: Queue, required: Mapping[UUID, int]) -> Cost:
+def cost_of(queue: Queue, required: Mapping[UUID, int]) -> RoundCost:
     items = queue.items.filter(unusable="", lacks_output=False)
     usable = items.values_list("pk", "votes", "votes_wanted")
     left = left_before = reopened = closed = 0
@@ -258,31 +263,33 @@ def cost_of(queue: Queue, required: Mapping[UUID, int]) -> Cost:
         left, left_before = left + missing, left_before + missing_before
         reopened += missing > 0 == missing_before
         closed += missing == 0 < missing_before
-    return Cost(left, left_before, reopened, closed)
+    return RoundCost(left, left_before, reopened, closed)
 
 
-def change_for_all(queue: Queue, rules: Rules, by: Voter) -> Entry:
+def change_for_all(queue: Queue, rules: Rules, curator: Voter) -> Entry:
     """Let all items of a queue, and those that are added later, want votes by other rules."""
     with transaction.atomic():
         # Whoever adds items holds it too: none is added between the list of all and the new rules.
         Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
         Queue.objects.filter(pk=queue.pk).update(**dict(rules))
-        return _change(queue, by, by_rules(queue, rules), rules)
+        return _change(queue, curator, by_rules(queue, rules), rules)
 
 
-def change_for_disputed(queue: Queue, votes: int, by: Voter) -> Entry:
+def change_for_disputed(queue: Queue, votes: int, curator: Voter) -> Entry:
     """Let the items about which people disagree by now want so many votes."""
     with transaction.atomic():
-        return _change(queue, by, dict.fromkeys(disputed(queue), votes), None)
+        return _change(queue, curator, dict.fromkeys(disputed(queue), votes), None)
 
 
-def _change(queue: Queue, by: Voter, required: Mapping[UUID, int], rules: Rules | None) -> Entry:
+def _change(
+    queue: Queue, curator: Voter, required: Mapping[UUID, int], rules: Rules | None
+) -> Entry:
     entry = Entry(
         project_id=queue.project_id,
         kind=Entry.Kind.PARAMETERS,
         at=timezone.now(),
         queue=queue,
-        voter=by,
+        voter=curator,
         payload=payload_of(required, rules),
     )
     ledger.record(entry)
@@ -292,8 +299,8 @@ def _change(queue: Queue, by: Voter, required: Mapping[UUID, int], rules: Rules 
 class Change(NamedTuple):
     """A change that was made; it has rules if it was for all items."""
 
-    at: datetime
-    by: str
+    changed_at: datetime
+    curator: str
     votes_per_item: int | None
     overlap_share: str | None
     overlap_votes: int | None
@@ -308,6 +315,6 @@ def latest_changes(queue: Queue, most: int) -> list[Change]:
     of_queue = Entry.objects.filter(
         project=queue.project_id, queue=queue, kind=Entry.Kind.PARAMETERS
     )
-    made = of_queue.filter(payload__has_key=VOTES_WANTED).order_by("-at", "-pk")
+    changes = of_queue.filter(payload__has_key=VOTES_WANTED).order_by("-at", "-pk")
     names = [f"payload__{VOTES_WANTED}__{name}" for name in Rules.model_fields]
-    return [Change(*row) for row in made.values_list("at", "voter__name", *names)[:most]]
+    return [Change(*row) for row in changes.values_list("at", "voter__name", *names)[:most]]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from voting.choices import ONE
+from voting.choices import MILLION
 
 # A choice, and the value of a vote that has one, in millionths.
 Vote: TypeAlias = tuple[str, int | None]
@@ -26,7 +26,7 @@ def population_variance(votes: int, total: int, squares: int) -> float | None:
     """
     if not votes:
         return None
-    return (votes * squares - total * total) / (votes * votes * ONE * ONE)
+    return (votes * squares - total * total) / (votes * votes * MILLION * MILLION)
 
 
 def lacks_majority(votes_by_choice: Collection[int]) -> bool:

@@ -40,11 +40,11 @@ class _ProjectSelect(forms.Select):
         offered: Any = self.choices
         labels = {"": offered.field.empty_label} if offered.field.empty_label else {}
         labels |= {str(key): title for key, title in offered.queryset.values_list("pk", "name")}
-        chosen = {key: SafeString(" selected") for key in self.format_value(value)}
+        selected_marks = {key: SafeString(" selected") for key in self.format_value(value)}
         options = format_html_join(
             "\n",
             '<option value="{}"{}>{}</option>',
-            ((key, chosen.get(key, ""), title) for key, title in labels.items()),
+            ((key, selected_marks.get(key, ""), title) for key, title in labels.items()),
         )
         about = flatatt(self.build_attrs(self.attrs, {"name": name, **(attrs or {})}))
         return format_html("<select{}>\n{}\n</select>", about, options)

@@ -54,23 +54,23 @@ class ScopesExceeded(Exception):
 
 
 def create_project_key(
-    project: Project, name: str, scopes: Sequence[str], expires_at: datetime | None, by: User
+    project: Project, name: str, scopes: Sequence[str], expires_at: datetime | None, maker: User
 ) -> tuple[ApiKey, str]:
     """Make a key of one project, which never does more than its maker may at that time."""
-    if beyond := set(scopes) - set(scopes_within(by, project)):
+    if beyond := set(scopes) - set(scopes_within(maker, project)):
         raise ScopesExceeded(f"You may not give a key the scope {', '.join(sorted(beyond))}.")
     with transaction.atomic():
-        key, text = create_key(name, scopes, project, expires_at, user=by)
-        note_change(project, by, f"Key “{key}” made: {', '.join(scopes)}.")
+        key, text = create_key(name, scopes, project, expires_at, user=maker)
+        note_change(project, maker, f"Key “{key}” made: {', '.join(scopes)}.")
     return key, text
 
 
-def revoke_project_key(key: ApiKey, by: User) -> None:
+def revoke_project_key(key: ApiKey, actor: User) -> None:
     """Revoke a key of one project, whoever made it."""
     assert key.project is not None
     with transaction.atomic():
         if revoke(key):
-            note_change(key.project, by, f"Key “{key}” revoked.")
+            note_change(key.project, actor, f"Key “{key}” revoked.")
 
 
 def live_keys(project: Project, user: User) -> QuerySet[ApiKey]:
@@ -106,14 +106,14 @@ def find_key(token: str, *kinds: str) -> ApiKey | None:
         return None
     kind, prefix, secret = shape.groups()
     now = timezone.now()
-    unused_since, at = map(connection.ops.adapt_datetimefield_value, (now - USE_NOTED_EVERY, now))
+    adapt = connection.ops.adapt_datetimefield_value
     with prepared() as cursor:
-        cursor.execute(_VALID, [unused_since, prefix, kind, at])
+        cursor.execute(_VALID, [adapt(now - USE_NOTED_EVERY), prefix, kind, adapt(now)])
         row = cursor.fetchone()
     if row is None:
         return None
-    kept, is_use_due, pk, name, scopes, project, user = row
-    if not secrets.compare_digest(kept, sha256(secret.encode()).hexdigest()):
+    stored_hash, is_use_due, pk, name, scopes, project, user = row
+    if not secrets.compare_digest(stored_hash, sha256(secret.encode()).hexdigest()):
         return None
     if is_use_due:
         ApiKey.objects.filter(pk=pk).update(last_used_at=now)

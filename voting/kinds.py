@@ -17,7 +17,7 @@ from humanjudge.lib.text import UNSTORABLE, listed, number_of
 from humanjudge.lib.validation import Line, Part
 from voting.choices import (
     CHOICES,
-    ONE,
+    MILLION,
     PASS_FLAG,
     PASSES_FROM,
     SIDES,
@@ -57,9 +57,9 @@ Word = Annotated[Line, Field(max_length=LONGEST_WORD)]
 class AnswerInvalid(ValueError):
     """An answer that the ballot does not offer: which field, and why."""
 
-    def __init__(self, field: str, why: str) -> None:
-        super().__init__(f"{field}: {why}")
-        self.field, self.why = field, why
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field, self.reason = field, reason
 
 
 class Criterion(Part):
@@ -113,11 +113,11 @@ class Options(Part):
         >>> Options(criteria=(safe, Criterion(name="funny", graded=True))).criteria_in_words
         ('safe (pass or flag; must pass)', 'funny (from 0 to 1; counts 100%)')
         """
-        total = sum(each.weight for each in self.criteria)
+        total = sum(criterion.weight for criterion in self.criteria)
         return tuple(
-            f"{each.name} ({'from 0 to 1' if each.graded else 'pass or flag'}"
-            f"{'; ' if each.rule(total) else ''}{each.rule(total)})"
-            for each in self.criteria
+            f"{criterion.name} ({'from 0 to 1' if criterion.graded else 'pass or flag'}"
+            f"{'; ' if criterion.rule(total) else ''}{criterion.rule(total)})"
+            for criterion in self.criteria
         )
 
 
@@ -125,7 +125,7 @@ DEFAULT_OPTIONS: Final = Options()
 
 
 @dataclass(frozen=True, slots=True)
-class Further:
+class VoteDetails:
     """What a vote says beside its choice."""
 
     # Between 0 and 1, in millionths.
@@ -138,9 +138,9 @@ class Further:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class VoteAnswer:
     choice: str
-    further: Further | None = None
+    details: VoteDetails | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Kind:
     verb: str = "Said"
     scores: tuple[str, ...] = ("Score",)
     # Why a run ends that needs items and has none.
-    lacking: str = "No output came."
+    no_items_reason: str = "No output came."
 
     def task(self, options: Options) -> str:
         """Return the name of what is asked, among the labels of votes and verdicts."""
@@ -214,13 +214,15 @@ class Kind:
         keys = "123456789"[: len(ballot)]
         return [Button(word, word, key) for word, key in zip_longest(ballot, keys, fillvalue="")]
 
-    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+    def answer(
+        self, posted: Posted, ballot: Sequence[str], options: Options, left: str
+    ) -> VoteAnswer:
         """Return what a form says, in terms of the stored item; raise AnswerInvalid.
 
         Where nothing stood on the `left`, the form names the stored outputs.
         """
-        choice = _offered("choice", posted.get("choice", ""), ballot)
-        return Answer(choice, _further(posted, labels=self.labelled(choice, options)))
+        choice = _require_offered("choice", posted.get("choice", ""), ballot)
+        return VoteAnswer(choice, _vote_details(posted, labels=self.labelled(choice, options)))
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
         """Return what a choice says as labels of the task: what a vote or a verdict keeps."""
@@ -268,7 +270,7 @@ class Comparison(Kind):
     shares = ("win_rate", "pass_rate")
     verb = "Picked"
     scores = ("A", "B")
-    lacking = "No two outputs of a prompt came, so there is no pair."
+    no_items_reason = "No two outputs of a prompt came, so there is no pair."
 
     def task(self, options: Options) -> str:
         return "winner"
@@ -283,13 +285,15 @@ class Comparison(Kind):
         """Return the choices of a ballot in the order of the page: a side's stands on that side."""
         return [row_of(choice) for choice in ("A", *WITHOUT_SIDE, "B") if choice in ballot]
 
-    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+    def answer(
+        self, posted: Posted, ballot: Sequence[str], options: Options, left: str
+    ) -> VoteAnswer:
         named = posted.get("choice", "")
         choice = self.choice_at(named, left) if left else named
         if choice is None or choice not in ballot:
-            offered = [self.spoken(each, left) for each in ballot] if left else ballot
+            offered = [self.spoken(option, left) for option in ballot] if left else ballot
             raise AnswerInvalid("choice", f"{named!r} must be one of {', '.join(offered)}")
-        return Answer(choice)
+        return VoteAnswer(choice)
 
     def choice_at(self, position: str, left: str) -> str | None:
         """Translate what was pressed into the stored item's A and B; None for any other word.
@@ -339,18 +343,20 @@ class PassFlag(Kind):
         if options.criteria:
             names = listed(f"{c.name} (must pass)" if c.gate else c.name for c in options.criteria)
             questions = number_of(len(options.criteria), "question")
-            return _of_one(f"answer {questions} about it: {names}")
+            return _single_request(f"answer {questions} about it: {names}")
         if options.graded:
-            return _of_one("grade it, from 0 to 1, which is as good as it can be")
-        return _of_one("say whether it passes, or flag it")
+            return _single_request("grade it, from 0 to 1, which is as good as it can be")
+        return _single_request("say whether it passes, or flag it")
 
-    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+    def answer(
+        self, posted: Posted, ballot: Sequence[str], options: Options, left: str
+    ) -> VoteAnswer:
         """Return a vote with its value: of the criteria, the grade, or the choice itself."""
         labels: dict[str, float] = {}
         if options.criteria:
             labels = {
-                each.name: _grade(f"criterion.{each.name}", posted, is_graded=each.graded)
-                for each in options.criteria
+                row.name: _grade(f"criterion.{row.name}", posted, is_graded=row.graded)
+                for row in options.criteria
             }
             value = combined(options.criteria, labels)
         elif options.graded:
@@ -358,13 +364,13 @@ class PassFlag(Kind):
         else:
             # Whoever says why, flags.
             named = posted.get("choice") or "flag" * bool(posted.get("category"))
-            value = row_of(_offered("choice", named, PASS_FLAG)).quality
+            value = row_of(_require_offered("choice", named, PASS_FLAG)).quality
         choice = PASS_FLAG[value < PASSES_FROM]
         category = posted.get("category", "") if choice == "flag" else ""
         if category:
-            _offered("category", category, options.flag_categories)
-        further = {"value": round(value * ONE), "category": category, "labels": labels}
-        return Answer(choice, _further(posted, **further))
+            _require_offered("category", category, options.flag_categories)
+        details = {"value": round(value * MILLION), "category": category, "labels": labels}
+        return VoteAnswer(choice, _vote_details(posted, **details))
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
         return {}
@@ -383,25 +389,26 @@ class PassFlag(Kind):
         return options.takes_grades
 
 
-class Category(Kind):
+class Categories(Kind):
     """One output, and which one word of the ballot fits it."""
 
     name = "category"
 
     def request(self, ballot: Sequence[str], options: Options) -> str:
-        return _of_one(f"choose what fits it: {listed(ballot, 'or')}")
+        return _single_request(f"choose what fits it: {listed(ballot, 'or')}")
 
     def config(self, ballot: Sequence[str], options: StoredOptions) -> ItemsConfig:
         return {"items": {"kind": self.name, "choices": [*ballot], **options}, "ballot": []}
 
 
-class Rating(Kind):
+class RatingKind(Kind):
     """One output, and how good it is: mostly from 1 to 5."""
 
     name = "rating"
 
     def request(self, ballot: Sequence[str], options: Options) -> str:
-        return _of_one(f"rate it, from {ballot[0]}, the lowest, to {ballot[-1]}, the highest")
+        lowest, highest = ballot[0], ballot[-1]
+        return _single_request(f"rate it, from {lowest}, the lowest, to {highest}, the highest")
 
     def is_ordered(self, options: Options) -> bool:
         return True
@@ -418,14 +425,14 @@ class Rating(Kind):
         return int(number) if number.is_integer() else number
 
 
-class Labels(Category):
+class Labels(Categories):
     """One output, and which of some labels fit it. The choices come in one field, separated."""
 
     name = "labels"
 
     def request(self, ballot: Sequence[str], options: Options) -> str:
         words = listed(ballot, "or")
-        return _of_one(f"choose whichever of these fit it: {words}. None is an answer too")
+        return _single_request(f"choose whichever of these fit it: {words}. None is an answer too")
 
     def spoken(self, choice: str, left: str) -> str:
         """Return a set in words.
@@ -435,10 +442,12 @@ class Labels(Category):
         """
         return "none of these" if choice == NO_LABELS else choice.replace(SEPARATOR, ", ")
 
-    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
-        chosen = {word for word in posted.get("choice", "").split(SEPARATOR) if word}
-        choice = joined(_offered("choice", word, ballot) for word in chosen - {NO_LABELS})
-        return Answer(choice, _further(posted, labels=self.labelled(choice, options)))
+    def answer(
+        self, posted: Posted, ballot: Sequence[str], options: Options, left: str
+    ) -> VoteAnswer:
+        labels = {word for word in posted.get("choice", "").split(SEPARATOR) if word}
+        choice = joined(_require_offered("choice", word, ballot) for word in labels - {NO_LABELS})
+        return VoteAnswer(choice, _vote_details(posted, labels=self.labelled(choice, options)))
 
     def words(self, choice: str) -> list[str]:
         return [] if choice == NO_LABELS else choice.split(SEPARATOR)
@@ -456,34 +465,37 @@ class Text(Kind):
     name = "text"
 
     def request(self, ballot: Sequence[str], options: Options) -> str:
-        return _of_one("answer in your own words")
+        return _single_request("answer in your own words")
 
-    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+    def answer(
+        self, posted: Posted, ballot: Sequence[str], options: Options, left: str
+    ) -> VoteAnswer:
         text = _storable("text", posted.get("text", "").strip())
         if not 0 < len(text) <= LONGEST_COMMENT:
             raise AnswerInvalid("text", f"between 1 and {LONGEST_COMMENT} characters")
-        return Answer("", _further(posted, labels={options.task: text}))
+        return VoteAnswer("", _vote_details(posted, labels={options.task: text}))
 
 
 COMPARISON: Final = Comparison()
 KINDS: Final[Mapping[str, Kind]] = {
-    kind.name: kind for kind in (COMPARISON, PassFlag(), Category(), Rating(), Labels(), Text())
+    kind.name: kind
+    for kind in (COMPARISON, PassFlag(), Categories(), RatingKind(), Labels(), Text())
 }
 
 
-def kind_of(of: Any) -> Kind:
+def kind_of(source: Any) -> Kind:
     """Return the kind of a queue or a ballot: of all its items."""
-    return KINDS[of.kind]
+    return KINDS[source.kind]
 
 
-def options_of(of: Any) -> Options:
+def options_of(source: Any) -> Options:
     """Return what a queue or a ballot asks beside its choices."""
-    return Options.model_validate(of.options) if of.options else DEFAULT_OPTIONS
+    return Options.model_validate(source.options) if source.options else DEFAULT_OPTIONS
 
 
-def is_ordered(of: Any) -> bool:
+def is_ordered(source: Any) -> bool:
     """Say whether answers are in an order, so that judges are ranked by it: ratings and grades."""
-    return kind_of(of).is_ordered(options_of(of))
+    return kind_of(source).is_ordered(options_of(source))
 
 
 def grade_of(choice: str, score: int | None) -> float:
@@ -495,8 +507,8 @@ def grade_of(choice: str, score: int | None) -> float:
     (4.0, 0.8, 0.0)
     """
     if choice in PASS_FLAG:
-        return row_of(choice).quality if score is None else score / ONE
-    return float(choice) + (score or 0) / (100 * ONE)
+        return row_of(choice).quality if score is None else score / MILLION
+    return float(choice) + (score or 0) / (100 * MILLION)
 
 
 def joined(labels: Iterable[str]) -> str:
@@ -520,36 +532,37 @@ def combined(criteria: Sequence[Criterion], grades: Mapping[str, float]) -> floa
     >>> combined([safe, funny, short], {"safe": 0.0, "funny": 1.0, "short": 1.0})
     0.0
     """
-    if any(each.gate and grades[each.name] < 1 for each in criteria):
+    if any(criterion.gate and grades[criterion.name] < 1 for criterion in criteria):
         return 0.0
-    total = fsum(each.weight for each in criteria)
+    total = fsum(criterion.weight for criterion in criteria)
     if not total:
         return 1.0
     # Each product is made of a share, so that no rounding leaves [0, 1] by more than the last bit.
-    return min(1.0, fsum(each.weight / total * grades[each.name] for each in criteria))
+    weighted = (criterion.weight / total * grades[criterion.name] for criterion in criteria)
+    return min(1.0, fsum(weighted))
 
 
-def _offered(field: str, word: str, offered: Collection[str]) -> str:
+def _require_offered(field: str, word: str, offered: Collection[str]) -> str:
     if word not in offered:
         raise AnswerInvalid(field, f"{word!r} must be one of {', '.join(offered)}")
     return word
 
 
-def _of_one(request: str) -> str:
+def _single_request(request: str) -> str:
     return f"You will see one output at a time and {request}."
 
 
-def _further(posted: Posted, **given: Any) -> Further:
+def _vote_details(posted: Posted, **fields: Any) -> VoteDetails:
     comment = posted.get("comment", "").strip()
     if len(comment) > LONGEST_COMMENT:
         raise AnswerInvalid("comment", f"longer than {LONGEST_COMMENT} characters")
-    return Further(comment=_storable("comment", comment), **given)
+    return VoteDetails(comment=_storable("comment", comment), **fields)
 
 
 def _grade(field: str, posted: Posted, *, is_graded: bool) -> float:
     raw = posted.get(field, "")
     if not is_graded:
-        return row_of(_offered(field, raw, PASS_FLAG)).quality
+        return row_of(_require_offered(field, raw, PASS_FLAG)).quality
     try:
         grade = float(raw)
     except ValueError:

@@ -32,16 +32,16 @@ class LastOwner(Exception):
         )
 
 
-def start_project(name: str, by: User) -> Project:
+def start_project(name: str, owner: User) -> Project:
     """Make the project that somebody names on a page, with the score that suits most."""
     with transaction.atomic():
-        project = make_project(name, by)
+        project = make_project(name, owner)
         record(
             Entry(
                 project=project,
                 kind=Entry.Kind.PARAMETERS,
                 at=timezone.now(),
-                voter=voter_of_user(project, by),
+                voter=voter_of_user(project, owner),
                 payload={"quality": OF_A_PERSON},
             )
         )
@@ -54,13 +54,13 @@ def members_of(project: Project) -> QuerySet[Member]:
     return members.order_by("user__username")
 
 
-def add_member(project: Project, account: str, role: str, by: User) -> Member:
+def add_member(project: Project, account: str, role: str, actor: User) -> Member:
     """Let an existing account, given by its name or e-mail address, be a member."""
     user = _user_of(account)
     try:
         with transaction.atomic():
             member = Member.objects.create(project=project, user=user, role=role)
-            note_change(project, by, f"{user.get_username()} is a member now: {role}.")
+            note_change(project, actor, f"{user.get_username()} is a member now: {role}.")
             return member
     except IntegrityError:
         if not Member.objects.filter(project=project, user=user).exists():
@@ -87,24 +87,24 @@ def _user_of(account: str) -> User:
     return users[0]
 
 
-def change_role(project: Project, member_id: int, role: str, by: User) -> Member:
+def change_role(project: Project, member_id: int, role: str, actor: User) -> Member:
     """Give a member another role; raise LastOwner where the project would have none left."""
     with transaction.atomic():
         member = _locked_member(project, member_id, stays_owner=role == _OWNER)
         before, member.role = member.role, role
         if before != role:
             member.save(update_fields=["role"])
-            note_change(project, by, f"{member.user.get_username()}: {before} to {role}.")
+            note_change(project, actor, f"{member.user.get_username()}: {before} to {role}.")
         return member
 
 
-def remove_member(project: Project, member_id: int, by: User) -> Member:
+def remove_member(project: Project, member_id: int, actor: User) -> Member:
     """End a membership; raise LastOwner where the project would have no owner left."""
     with transaction.atomic():
         member = _locked_member(project, member_id, stays_owner=False)
         name, role = member.user.get_username(), member.role
         member.delete()
-        note_change(project, by, f"{name} is no member any more; the role was {role}.")
+        note_change(project, actor, f"{name} is no member any more; the role was {role}.")
         return member
 
 

@@ -18,7 +18,7 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from django.utils import timezone
 from django.utils.functional import cached_property
 
-from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, ONE, PASS_FLAG, VOTES_FOR
+from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, MILLION, PASS_FLAG, VOTES_FOR
 from voting.conversations import latest
 from voting.kinds import LONGEST_CHOICE, Figure, Noun, kind_of
 from voting.ledger import chain
@@ -370,7 +370,7 @@ class Item(models.Model):
     def outputs(self) -> list[Inference]:
         return [self.a] if self.b is None else [self.a, self.b]
 
-    def seen(self, left: str) -> list[Inference]:
+    def displayed(self, left: str) -> list[Inference]:
         """Return the outputs as they stand on a page with this one on the left."""
         return self.outputs[::-1] if left == "B" else self.outputs
 
@@ -463,7 +463,7 @@ class Voter(Identified):
     # What an import calls this voter.
     external_id = models.CharField(max_length=200, blank=True, db_default="")
     # Weight of the voter's votes in a quality score, in millionths.
-    reputation = models.PositiveIntegerField(default=ONE)
+    reputation = models.PositiveIntegerField(default=MILLION)
     invite = ForeignKey(Invite, models.SET_NULL, null=True, blank=True, related_name="voters")
     user = ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -522,12 +522,12 @@ class Exposure(models.Model):
     def before_entry(cls) -> models.Exists:
         """Say of an entry that its voter had seen the verdicts before."""
         entry = models.OuterRef
-        seen = cls._default_manager.filter(
+        exposures = cls._default_manager.filter(
             Q(seen_at__lt=entry("at")) | Q(last_blind__lt=entry("id")),
             voter=entry("voter"),
             item=entry("item"),
         )
-        return models.Exists(seen)
+        return models.Exists(exposures)
 
 
 class Flag(models.Model):
@@ -645,7 +645,7 @@ class Entry(models.Model):
                 condition=Q(
                     Q(kind="vote", voter__isnull=False, rubric__isnull=False, item__isnull=False)
                     & (~Q(choice="") | Q(payload__isnull=False))
-                    & (Q(value__isnull=True) | Q(value__lte=ONE) & Q(choice__in=PASS_FLAG))
+                    & (Q(value__isnull=True) | Q(value__lte=MILLION) & Q(choice__in=PASS_FLAG))
                 )
                 | Q(kind="retraction", voter__isnull=False, target__isnull=False)
                 | Q(kind="verdicts", item__isnull=False, payload__isnull=False)

@@ -65,7 +65,7 @@ _LINKED = (
 logger = logging.getLogger(__name__)
 
 
-class Claims(BaseModel, extra="allow", hide_input_in_errors=True):
+class IdTokenClaims(BaseModel, extra="allow", hide_input_in_errors=True):
     """What is read of a token whose signature, issuer, audience, time and nonce were checked."""
 
     iss: str = Field(min_length=1, max_length=255)
@@ -86,7 +86,7 @@ class Claims(BaseModel, extra="allow", hide_input_in_errors=True):
     @field_validator("preferred_username", "name")
     @classmethod
     def _as_one_line(cls, value: str) -> str:
-        return "".join(each if each.isprintable() else " " for each in value).strip()
+        return "".join(letter if letter.isprintable() else " " for letter in value).strip()
 
 
 @never_cache
@@ -94,7 +94,9 @@ class Claims(BaseModel, extra="allow", hide_input_in_errors=True):
 def start(request: HttpRequest) -> HttpResponse:
     """Send somebody to the provider, and remember where they wanted to go."""
     slow_down(STARTS, request, "logins begun")
-    request.session[_NEXT] = _own_page(request, request.GET.get("next", ""))
+    page, hosts, is_secure = request.GET.get("next", ""), {request.get_host()}, request.is_secure()
+    is_own = url_has_allowed_host_and_scheme(page, hosts, require_https=is_secure)
+    request.session[_NEXT] = page if is_own else ""
     back = request.build_absolute_uri(reverse("provider-callback"))
     with _refusing():
         answer: HttpResponse = _provider().authorize_redirect(request, back)
@@ -118,7 +120,7 @@ def callback(request: HttpRequest) -> HttpResponse:
     return redirect(page or resolve_url(settings.LOGIN_REDIRECT_URL))
 
 
-def _proven(request: HttpRequest) -> Claims:
+def _proven(request: HttpRequest) -> IdTokenClaims:
     """Return the claims of a token that is the provider's, for us, for this login, and valid."""
     with _refusing():
         provider = _provider()
@@ -130,7 +132,7 @@ def _proven(request: HttpRequest) -> Claims:
             "aud": {"essential": True, "value": settings.OIDC_CLIENT_ID},
         }
         token = provider.authorize_access_token(request, claims_options=must_be, leeway=60)
-        return Claims.model_validate(dict(token["userinfo"]))
+        return IdTokenClaims.model_validate(dict(token["userinfo"]))
 
 
 def _check_issuer(request: HttpRequest, expected: str, *, is_required: bool) -> None:
@@ -181,14 +183,7 @@ def _client(issuer: str, client_id: str, client_secret: str) -> Any:
     )
 
 
-def _own_page(request: HttpRequest, page: str) -> str:
-    """Return an address if it is one of this server's, an empty text for any other."""
-    hosts, is_secure = {request.get_host()}, request.is_secure()
-    is_own = url_has_allowed_host_and_scheme(page, hosts, require_https=is_secure)
-    return page if is_own else ""
-
-
-def _account_of(claims: Claims) -> User:
+def _account_of(claims: IdTokenClaims) -> User:
     """Return the account of an identity: the linked one, one of its verified address, or a new."""
     identity = {"issuer": claims.iss, "subject": claims.sub}
     for _ in range(TRIES):
@@ -203,7 +198,7 @@ def _account_of(claims: Claims) -> User:
     raise Problem(503, "Too many people log in at once. Try again in a moment.")
 
 
-def _of_address(claims: Claims) -> User | None:
+def _of_address(claims: IdTokenClaims) -> User | None:
     if not claims.email or not claims.email_verified:
         return None
     # Locked: two identities with this address may log in at once.
@@ -216,14 +211,14 @@ def _of_address(claims: Claims) -> User | None:
     return users[0] if len(users) == 1 else None
 
 
-def _new_account(claims: Claims) -> User:
+def _new_account(claims: IdTokenClaims) -> User:
     email = claims.email if claims.email_verified else ""
     names = (claims.preferred_username, email.partition("@")[0], claims.name, "member")
     base = next(name for name in map(_plain, names) if name)[:140]
     alike = User.objects.filter(username__istartswith=base).values_list("username", flat=True)
-    taken = {name.casefold() for name in alike}
-    numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
-    name = next(name for name in (base, *numbered) if name.casefold() not in taken)
+    taken_names = {name.casefold() for name in alike}
+    numbered = (f"{base}-{number}" for number in range(2, len(taken_names) + 3))
+    name = next(name for name in (base, *numbered) if name.casefold() not in taken_names)
     return User.objects.create_user(name, email=email[:254], first_name=_plain(claims.name)[:150])
 
 
@@ -239,12 +234,12 @@ def _plain(name: str) -> str:
     ('Jose Garcia', '', '')
     """
     parts = unicodedata.normalize("NFKD", name)
-    letters = "".join(each for each in parts if not unicodedata.combining(each))
+    letters = "".join(letter for letter in parts if not unicodedata.combining(letter))
     is_plain = letters.isascii() and "@" not in letters
     return " ".join(letters.split()) if is_plain else ""
 
 
-def _follow_groups(user: User, claims: Claims) -> None:
+def _follow_groups(user: User, claims: IdTokenClaims) -> None:
     """Where a group of the provider administers this server, being in it is what decides."""
     if not settings.OIDC_ADMIN_GROUP:
         return

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Final, TypeAlias
 
 from humanjudge.lib.text import duration, excerpt, number_of
-from voting.choices import ONE, PASS_FLAG, ChoiceRow, row_of
+from voting.choices import MILLION, PASS_FLAG, ChoiceRow, row_of
 from voting.kinds import (
     COMPARISON,
     SEPARATOR,
@@ -61,7 +61,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ItemQuestion:
     """All that stands in the form of one item, with what the voter had said before, if anything."""
 
     template: str
@@ -73,7 +73,7 @@ class Question:
     reasons: Sequence[Mark] = ()
     fields: Sequence[Field] = ()
     # The same, where only all fields together tell whether it is flagged.
-    why: Field | None = None
+    reason_field: Field | None = None
     takes_comment: bool = True
     # Something may be wrong with an item that is no vote: a curator looks at it.
     takes_doubts: bool = True
@@ -91,12 +91,12 @@ class Question:
     def on_touch(self) -> str:
         """What a finger may do."""
         sides = {button.position for button in self.buttons}
-        how = ""
+        gesture = ""
         if "left" in sides:
-            how = ", or drag the pair to the better side and let go when it says so"
+            gesture = ", or drag the pair to the better side and let go when it says so"
         elif "pass" in sides:
-            how = ", or drag the item: to the right it passes, to the left it is flagged"
-        return f"On a touch screen: tap{' a button' if self.buttons else ''}{how}."
+            gesture = ", or drag the item: to the right it passes, to the left it is flagged"
+        return f"On a touch screen: tap{' a button' if self.buttons else ''}{gesture}."
 
     @property
     def key_lines(self) -> KeyLines:
@@ -119,7 +119,7 @@ _OF_TEXT: Final[KeyLines] = [("Write", ["Enter"]), ("Send what is written", ["Ct
 _TENTHS: Final = tuple(f"{tenth / 10:g}" for tenth in range(11))
 
 
-def question_of(queue: Queue, vote: Entry | None = None) -> Question:
+def question_of(queue: Queue, vote: Entry | None = None) -> ItemQuestion:
     """Return what is asked of each item of a queue; `vote` is one that was taken back."""
     if vote is None:
         return _QUESTIONS[queue.kind](queue, {})
@@ -127,56 +127,58 @@ def question_of(queue: Queue, vote: Entry | None = None) -> Question:
     return replace(_QUESTIONS[queue.kind](queue, answered), answered=answered, before=before)
 
 
-def _of_pair(queue: Queue, answered: Posted) -> Question:
-    return Question(CHOICES, buttons=kind_of(queue).buttons(queue.ballot), takes_comment=False)
+def _pair_question(queue: Queue, answered: Posted) -> ItemQuestion:
+    return ItemQuestion(CHOICES, buttons=kind_of(queue).buttons(queue.ballot), takes_comment=False)
 
 
-def _of_words(queue: Queue, answered: Posted) -> Question:
-    return Question(CHOICES, _title(queue), kind_of(queue).buttons(queue.ballot))
+def _word_question(queue: Queue, answered: Posted) -> ItemQuestion:
+    return ItemQuestion(CHOICES, _title(queue), kind_of(queue).buttons(queue.ballot))
 
 
-def _of_pass_flag(queue: Queue, answered: Posted) -> Question:
+def _flag_question(queue: Queue, answered: Posted) -> ItemQuestion:
     options = options_of(queue)
     if not options.takes_grades:
         buttons = kind_of(queue).buttons(queue.ballot)
         words = zip(options.flag_categories, _DIGITS, strict=False)
         reasons = [Mark(word, word, f"Flag, {word}", key, key) for word, key in words]
-        return Question(CHOICES, buttons=buttons, reasons=reasons, takes_doubts=False)
-    total = sum(each.weight for each in options.criteria)
-    fields = [_criterion(each, total, answered) for each in options.criteria]
+        return ItemQuestion(CHOICES, buttons=buttons, reasons=reasons, takes_doubts=False)
+    total = sum(criterion.weight for criterion in options.criteria)
+    fields = [_criterion(criterion, total, answered) for criterion in options.criteria]
     fields = fields or [_scale("value", "How good is it?", "", answered)]
-    keys = _OF_GRADES if any(each.is_scale for each in fields) else _OF_CRITERIA
+    keys = _OF_GRADES if any(field.is_scale for field in fields) else _OF_CRITERIA
     marks = [
         Mark(word, word, f"Flag, {word}", is_chosen=answered.get("category") == word)
         for word in options.flag_categories
     ]
-    why = Field("category", "If it is flagged, why?", marks) if marks else None
-    return Question(FIELDS, fields=fields, field_keys=keys, why=why, takes_doubts=False)
+    reason_field = Field("category", "If it is flagged, why?", marks) if marks else None
+    return ItemQuestion(
+        FIELDS, fields=fields, field_keys=keys, reason_field=reason_field, takes_doubts=False
+    )
 
 
-def _of_labels(queue: Queue, answered: Posted) -> Question:
-    chosen = answered.get("choice", "").split(SEPARATOR)
+def _label_question(queue: Queue, answered: Posted) -> ItemQuestion:
+    labels = answered.get("choice", "").split(SEPARATOR)
     marks = [
-        Mark(word, word, word, key, key, word in chosen)
+        Mark(word, word, word, key, key, word in labels)
         for word, key in zip_longest(queue.ballot, _DIGITS[: len(queue.ballot)], fillvalue="")
     ]
     label = _title(queue) or "Which of these fit?"
     field = Field("choice", label, marks, "as many as fit, or none", takes_many=True)
-    return Question(FIELDS, fields=[field], field_keys=_OF_LABELS)
+    return ItemQuestion(FIELDS, fields=[field], field_keys=_OF_LABELS)
 
 
-def _of_text(queue: Queue, answered: Posted) -> Question:
+def _text_question(queue: Queue, answered: Posted) -> ItemQuestion:
     title = _title(queue) or "Your answer"
-    return Question(TEXT, title, takes_comment=False, field_keys=_OF_TEXT)
+    return ItemQuestion(TEXT, title, takes_comment=False, field_keys=_OF_TEXT)
 
 
-_QUESTIONS: Final[Mapping[str, Callable[[Queue, Posted], Question]]] = {
-    COMPARISON.name: _of_pair,
-    "pass_flag": _of_pass_flag,
-    "category": _of_words,
-    "rating": _of_words,
-    "labels": _of_labels,
-    "text": _of_text,
+_QUESTIONS: Final[Mapping[str, Callable[[Queue, Posted], ItemQuestion]]] = {
+    COMPARISON.name: _pair_question,
+    "pass_flag": _flag_question,
+    "category": _word_question,
+    "rating": _word_question,
+    "labels": _label_question,
+    "text": _text_question,
 }
 
 
@@ -190,9 +192,9 @@ def _criterion(criterion: Criterion, total: float, answered: Posted) -> Field:
     if criterion.graded:
         return _scale(name, criterion.name, criterion.rule(total), answered)
     marks = [
-        Mark(choice, row.spoken, f"{criterion.name}: {choice}", row.keys, row.key_names, chosen)
+        Mark(choice, row.spoken, f"{criterion.name}: {choice}", row.keys, row.key_names, is_chosen)
         for choice in reversed(PASS_FLAG)
-        for row, chosen in [(row_of(choice), answered.get(name) == choice)]
+        for row, is_chosen in [(row_of(choice), answered.get(name) == choice)]
     ]
     return Field(name, criterion.name, marks, criterion.rule(total))
 
@@ -216,20 +218,20 @@ def posted_of(vote: Entry) -> dict[str, str]:
     """Return a vote on a single output as the form that it was cast with had it."""
     posted = {"choice": vote.choice, "category": vote.category, "comment": vote.comment}
     if vote.value is not None:
-        posted["value"] = f"{vote.value / ONE:g}"
-        posted |= {f"criterion.{name}": grade for name, grade in _by_criterion(vote).items()}
+        posted["value"] = f"{vote.value / MILLION:g}"
+        posted |= {f"criterion.{name}": grade for name, grade in _criterion_words(vote).items()}
     elif not vote.choice:
         posted["text"] = _text_of(vote)
     return posted
 
 
-def _by_criterion(vote: Entry) -> dict[str, str]:
+def _criterion_words(vote: Entry) -> dict[str, str]:
     assert vote.queue is not None  # a vote on an item has one
     labels = vote.labels or {}
     return {
-        each.name: f"{labels[each.name]:g}" if each.graded else PASS_FLAG[labels[each.name] < 1]
-        for each in options_of(vote.queue).criteria
-        if each.name in labels
+        row.name: f"{labels[row.name]:g}" if row.graded else PASS_FLAG[labels[row.name] < 1]
+        for row in options_of(vote.queue).criteria
+        if row.name in labels
     }
 
 
@@ -243,9 +245,9 @@ def in_words(vote: Entry) -> str:
     spoken = kind_of(vote.queue).spoken(vote.choice, vote.left_side or "A")
     if vote.value is None:
         return spoken if vote.choice else excerpt(_text_of(vote))
-    details = [f"{name} {grade}" for name, grade in _by_criterion(vote).items()]
+    details = [f"{name} {grade}" for name, grade in _criterion_words(vote).items()]
     if not details and options_of(vote.queue).graded:
-        details = [f"{vote.value / ONE:g}"]
+        details = [f"{vote.value / MILLION:g}"]
     details += [vote.category] if vote.category else []
     return f"{spoken} ({', '.join(details)})" if details else spoken
 
@@ -264,10 +266,10 @@ def effort_in_words(items: int, noun: str, seconds: float) -> str:
     >>> effort_in_words(0, "pair", 15)
     'No pair is ready yet; a vote takes about 15 s.'
     """
-    each = duration(round(seconds))
+    vote_time = duration(round(seconds))
     if not items:
-        return f"No {noun} is ready yet; a vote takes about {each}."
-    words = f"{number_of(items, noun)}, about {each} each"
+        return f"No {noun} is ready yet; a vote takes about {vote_time}."
+    words = f"{number_of(items, noun)}, about {vote_time} each"
     if items * seconds > LONG_SECONDS:
         return f"{words}. Vote on as many as you like."
     return f"{words}: some {duration(items * seconds)} in all."

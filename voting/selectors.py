@@ -72,13 +72,13 @@ def sent_back(voter: Voter, queue: Queue) -> QuerySet[Entry]:
 
     Each with `vote`, the number of the vote that stands on the item, None if there is none.
     """
-    own = own_votes(voter, queue).filter(item=OuterRef("item"))
-    later = own.filter(pk__gt=OuterRef("pk"))
+    votes = own_votes(voter, queue).filter(item=OuterRef("item"))
+    later = votes.filter(pk__gt=OuterRef("pk"))
     about = {"project": queue.project_id, "queue": queue, "voter": voter, "retracted": False}
     decisions = Entry.objects.filter(
         NO_VOTE, ~Exists(later), kind=Entry.Kind.DECISION, item__isnull=False, **about
     )
-    vote = own.filter(retracted=False).values("uid")
+    vote = votes.filter(retracted=False).values("uid")
     sent_back = decisions.filter(payload__action="send_back").annotate(vote=Subquery(vote[:1]))
     return sent_back.select_related("item").order_by("pk")
 
@@ -185,7 +185,7 @@ class Progress:
     noun: str = "pair"
 
     @property
-    def of(self) -> int:
+    def my_total(self) -> int:
         return self.mine + self.left_for_me
 
     @property
@@ -201,14 +201,14 @@ class Progress:
         voted, blind = f"You voted on {number_of(self.mine, self.noun)}", self.mine - self.unblinded
         left_out = ""
         if self.left_out:
-            of_mine = f"{self.left_out} of your votes {_are(self.left_out)}"
+            of_mine = f"{self.left_out} of your votes {_verb(self.left_out)}"
             left_out = f" {of_mine} left out by decision of a curator."
             blind -= self.left_out
         if self.unblinded:
             return (
                 f"{voted}. {blind or 'None'} of your votes count{'s' if blind == 1 else ''} in the "
                 f"ratings of the judges; {self.unblinded} came after you had seen what they said, "
-                f"and {_are(self.unblinded)} kept apart; there a blind vote of yours before still "
+                f"and {_verb(self.unblinded)} kept apart; there a blind vote of yours before still "
                 f"counts.{left_out}"
             )
         counts = {0: "", 1: ", and it counts"}.get(self.mine, ", and every one of them counts")
@@ -228,10 +228,10 @@ class Progress:
     def preparing_in_words(self) -> str:
         if not self.preparing:
             return "There is nothing to vote on just now."
-        return f"{number_of(self.preparing, self.noun)} {_are(self.preparing)} not ready yet."
+        return f"{number_of(self.preparing, self.noun)} {_verb(self.preparing)} not ready yet."
 
 
-def _are(number: int) -> str:
+def _verb(number: int) -> str:
     return "is" if number == 1 else "are"
 
 

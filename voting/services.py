@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 
 from humanjudge.metrics import count
 from voting.ballots import Ballot
-from voting.kinds import Answer, Further
+from voting.kinds import VoteAnswer, VoteDetails
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import key, prepared
 from voting.ledger.scheduler import nudge
@@ -100,7 +100,7 @@ _OFFERS = {
 # forgets them. The row's foreign keys ask for the same locks, so they cost nothing.
 _LOCKS = {"postgresql": "FOR KEY SHARE OF queue, voter", "sqlite": ""}
 # What a vote on a single output says beside its choice, and how each database takes it.
-_FURTHER = {
+_DETAIL_CASTS = {
     "value": "CAST(%s AS integer)",
     "category": "%s",
     "comment": "%s",
@@ -111,13 +111,13 @@ _FURTHER = {
 }
 _JSON = {"postgresql": "jsonb", "sqlite": "text"}
 _INSERTS = {
-    (vendor, bool(further)): _INSERT.format(
+    (vendor, bool(casts)): _INSERT.format(
         lock=lock,
-        columns=", ".join(["", *further]),
-        values=", ".join(["", *further.values()]).format(json=_JSON[vendor]),
+        columns=", ".join(["", *casts]),
+        values=", ".join(["", *casts.values()]).format(json=_JSON[vendor]),
     )
     for vendor, lock in _LOCKS.items()
-    for further in ({}, _FURTHER)
+    for casts in ({}, _DETAIL_CASTS)
 }
 _INSERTS_BY_KEY = {
     vendor: _INSERT_BY_KEY.format(lock=lock, offers=_OFFERS[vendor])
@@ -131,7 +131,7 @@ def cast_vote(
     elapsed_ms: int | None = None,
     *,
     left: str | None = None,
-    further: Further | None = None,
+    details: VoteDetails | None = None,
 ) -> RecordedVote:
     """Record a vote made with a ballot; the same ballot again returns the first answer.
 
@@ -139,15 +139,15 @@ def cast_vote(
     """
     side = ballot.left if left is None else left
     with prepared() as cursor:
-        if _insert(cursor, ballot, choice, left=side, elapsed_ms=elapsed_ms, further=further):
+        if _insert(cursor, ballot, choice, left=side, elapsed_ms=elapsed_ms, details=details):
             transaction.on_commit(partial(nudge, ballot.project))
             count("humanjudge_votes_total")
             return RecordedVote(ballot.uid, ballot.item, choice)
-    first = _first_answer(ballot, choice, further)
+    first = _first_answer(ballot, choice, details)
     if first is None:
         insist_on_open(ballot.queue, ballot.voter, simulated=False)
         # It was undone between the INSERT and here: there is no conflict any more.
-        return cast_vote(ballot, choice, elapsed_ms, left=left, further=further)
+        return cast_vote(ballot, choice, elapsed_ms, left=left, details=details)
     return first
 
 
@@ -185,31 +185,31 @@ def _insert(
     left: str = "",
     elapsed_ms: int | None = None,
     simulated: bool = False,
-    further: Further | None = None,
+    details: VoteDetails | None = None,
 ) -> bool:
-    at = connection.ops.adapt_datetimefield_value(timezone.now())
-    statement = (choice, left, ballot.rubric, elapsed_ms, *_values(further))
-    where = (key(ballot.queue), simulated, key(ballot.voter))
-    values = (key(ballot.uid), at, key(ballot.item), *statement, *where)
-    cursor.execute(_INSERTS[connection.vendor, further is not None], values)
+    cast_at = connection.ops.adapt_datetimefield_value(timezone.now())
+    statement = (choice, left, ballot.rubric, elapsed_ms, *_values(details))
+    scope = (key(ballot.queue), simulated, key(ballot.voter))
+    values = (key(ballot.uid), cast_at, key(ballot.item), *statement, *scope)
+    cursor.execute(_INSERTS[connection.vendor, details is not None], values)
     return bool(cursor.rowcount == 1)
 
 
-def _values(further: Further | None) -> list[Any]:
-    if further is None:
+def _values(details: VoteDetails | None) -> list[Any]:
+    if details is None:
         return []
-    labels = dict(further.labels) or None
-    answered = {"value": further.value, "category": further.category, "comment": further.comment}
-    columns = answered | ledger.hidden(further.comment, labels) | {"labels": labels}
+    labels = dict(details.labels) or None
+    answered = {"value": details.value, "category": details.category, "comment": details.comment}
+    columns = answered | ledger.hidden(details.comment, labels) | {"labels": labels}
     for name in ("labels", "payload"):
         columns[name] = json.dumps(columns[name]) if columns[name] else None
-    return [columns[name] for name in _FURTHER]
+    return [columns[name] for name in _DETAIL_CASTS]
 
 
-def _first_answer(ballot: Ballot, choice: str, further: Further | None) -> RecordedVote | None:
+def _first_answer(ballot: Ballot, choice: str, details: VoteDetails | None) -> RecordedVote | None:
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, voter=ballot.voter)
-    standing = votes.filter(item=ballot.item, retracted=False)
-    first = votes.filter(uid=ballot.uid).first() or standing.first()
+    valid_votes = votes.filter(item=ballot.item, retracted=False)
+    first = votes.filter(uid=ballot.uid).first() or valid_votes.first()
     if first is None:
         return None
     if first.simulated:
@@ -217,9 +217,9 @@ def _first_answer(ballot: Ballot, choice: str, further: Further | None) -> Recor
     recorded = RecordedVote(first.uid, ballot.item, first.choice, repeated=True)
     stands: list[object] = [first.choice]
     answered: list[object] = [choice]
-    if further:
+    if details:
         stands += [first.value, first.category, first.labels]
-        answered += [further.value, further.category, dict(further.labels) or None]
+        answered += [details.value, details.category, dict(details.labels) or None]
     if stands != answered:
         raise VoteTakenBack if first.retracted else VoteConflict(recorded)
     return recorded
@@ -258,11 +258,11 @@ def refuse_after_people(queue: Queue) -> None:
         raise VotingClosed("People have voted in this run; make another run for simulated votes.")
 
 
-def cast_simulated_votes(queue: Queue, votes: Iterable[tuple[Ballot, Answer]]) -> int:
+def cast_simulated_votes(queue: Queue, votes: Iterable[tuple[Ballot, VoteAnswer]]) -> int:
     with transaction.atomic():
         with prepared() as cursor:
             recorded = sum(
-                _insert(cursor, ballot, answer.choice, simulated=True, further=answer.further)
+                _insert(cursor, ballot, answer.choice, simulated=True, details=answer.details)
                 for ballot, answer in votes
             )
         transaction.on_commit(partial(nudge, queue.project_id))
@@ -297,16 +297,16 @@ def undo_last_vote(
     """
     uid = uid or uuid4()
     try:
-        return _undone(voter, uid) or _undo(voter, queue, uid, vote)
+        return _retracted_item(voter, uid) or _undo(voter, queue, uid, vote)
     except IntegrityError:
         # Twice at the same moment: the other one was first.
-        undone = _undone(voter, uid)
+        undone = _retracted_item(voter, uid)
         if undone is None:
             raise NothingToUndo from None
         return undone
 
 
-def _undone(voter: Voter, uid: UUID) -> Item | None:
+def _retracted_item(voter: Voter, uid: UUID) -> Item | None:
     retractions = Entry.objects.filter(uid=uid, voter=voter, kind=Entry.Kind.RETRACTION)
     first = retractions.select_related("item").first()
     return first.item if first else None
@@ -324,8 +324,8 @@ def _undo(voter: Voter, queue: Queue, uid: UUID, named: UUID | None) -> Item:
         if vote is None or vote.item is None:
             raise NothingToUndo
         insist_on_open(queue.pk, voter.pk, simulated=vote.simulated)
-        seen = Exposure.objects.filter(voter=voter, item=vote.item)
-        has_seen = seen.update(last_blind=Coalesce("last_blind", vote.pk))
+        exposures = Exposure.objects.filter(voter=voter, item=vote.item)
+        has_seen = exposures.update(last_blind=Coalesce("last_blind", vote.pk))
         vote.retracted = True
         vote.save(update_fields=["retracted"])
         ledger.record(
@@ -361,15 +361,15 @@ def skip(ballot: Ballot) -> None:
 
 def flag(voter: Voter, item: UUID, category: str, comment: str) -> Flag:
     """Put a voter's doubt about a pair before the curators; a second flag replaces the first."""
-    given = {"category": category, "comment": comment, "created_at": timezone.now()}
+    fields = {"category": category, "comment": comment, "created_at": timezone.now()}
     with transaction.atomic():
-        made, _ = Flag.objects.update_or_create(voter=voter, item_id=item, defaults=given)
-        import_string(settings.FLAGGED)(made)
-    return made
+        new_flag, _ = Flag.objects.update_or_create(voter=voter, item_id=item, defaults=fields)
+        import_string(settings.FLAGGED)(new_flag)
+    return new_flag
 
 
-def record_exposure(voter: UUID, items: Iterable[UUID], seen_at: datetime) -> None:
+def record_exposure(voter: UUID, items: Iterable[UUID], exposed_at: datetime) -> None:
     """Note that a voter has seen verdicts; only the first time counts."""
     # In one order: who notes the same at the same time waits for a row, and must not meet another.
-    seen = [Exposure(voter_id=voter, item_id=item, seen_at=seen_at) for item in sorted(items)]
-    Exposure.objects.bulk_create(seen, ignore_conflicts=True)
+    rows = [Exposure(voter_id=voter, item_id=item, seen_at=exposed_at) for item in sorted(items)]
+    Exposure.objects.bulk_create(rows, ignore_conflicts=True)

@@ -72,7 +72,7 @@ def kept_back(items: Collection[UUID]) -> set[UUID]:
     return set(held_out.values_list("pk", flat=True)) if items else set()
 
 
-def shown_in(queue: Queue) -> Q:
+def visible_votes(queue: Queue) -> Q:
     """Say of entries that they are votes that count and may be shown."""
     return counted_in(queue) & (Q(item__is_held_out=False) if queue.is_tuning else Q())
 
@@ -95,7 +95,7 @@ def is_held_out(queue: Queue, prompt_key: str) -> bool:
     return (number >= queue.held_out_from) != (number in queue.turned_prompts)
 
 
-def open_tuning(queue: Queue, by: Voter | None = None) -> None:
+def open_tuning(queue: Queue, curator: Voter | None = None) -> None:
     """Split the prompts of a queue into halves, for good, and keep one from everybody."""
     with transaction.atomic():
         # Nobody adds items meanwhile.
@@ -111,16 +111,16 @@ def open_tuning(queue: Queue, by: Voter | None = None) -> None:
         turned = sorted(
             number for key, number in numbers.items() if (number >= COIN) != (key in half)
         )
-        _record(queue, "opened", by, held_out_from=COIN, turned=turned)
+        _record(queue, "opened", curator, held_out_from=COIN, turned=turned)
 
 
-def end_tuning(queue: Queue, by: Voter | None = None) -> None:
+def end_tuning(queue: Queue, curator: Voter | None = None) -> None:
     """Show the half that was held out; what is tuned from here on was tuned on all votes."""
     with transaction.atomic():
         queue = Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
         if not queue.is_tuning:
             raise CannotTune("No tuning is open in this run.")
-        _record(queue, "ended", by)
+        _record(queue, "ended", curator)
 
 
 def opened_at(queue: Queue) -> datetime | None:
@@ -129,21 +129,21 @@ def opened_at(queue: Queue) -> datetime | None:
     return opened.values_list("at", flat=True).first() if queue.is_tuning else None
 
 
-def note_look(queue: Queue, judge: UUID, by: Voter | None = None, found: str = "") -> None:
+def note_look(queue: Queue, judge: UUID, curator: Voter | None = None, result: str = "") -> None:
     """Put into the ledger that somebody looks at how a judge does on the half held out.
 
     What they found is text, as a ledger has no floats.
     """
-    _record(queue, "looked", by, judge=str(judge), **({"found": found} if found else {}))
+    _record(queue, "looked", curator, judge=str(judge), **({"found": result} if result else {}))
 
 
-def use_judge(queue: Queue, judge: UUID, by: Voter | None = None) -> None:
+def use_judge(queue: Queue, judge: UUID, curator: Voter | None = None) -> None:
     """Name the judge that others are held against."""
-    _record(queue, "used", by, judge=str(judge))
+    _record(queue, "used", curator, judge=str(judge))
 
 
-def drop_judge(queue: Queue, judge: UUID, by: Voter | None = None) -> None:
-    _record(queue, "dropped", by, judge=str(judge))
+def drop_judge(queue: Queue, judge: UUID, curator: Voter | None = None) -> None:
+    _record(queue, "dropped", curator, judge=str(judge))
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _entries(queue: Queue) -> Any:
 def _record(
     queue: Queue,
     event: Literal["opened", "looked", "used", "dropped", "ended"],
-    by: Voter | None,
+    curator: Voter | None,
     **about: int | str | list[int],
 ) -> None:
     entry = Entry(
@@ -194,7 +194,7 @@ def _record(
         kind=Entry.Kind.PARAMETERS,
         at=timezone.now(),
         queue=queue,
-        voter=by,
+        voter=curator,
         payload={TUNING: {"event": event, **about}},
     )
     ledger.record(entry)
@@ -248,7 +248,7 @@ class Halves(ledger.Projection):
             stored = dict(_entries(queue).values_list("uid", "payload"))
             _apply(queue, list((stored | self.payloads[queue.pk]).values()))
 
-    def rebuild(self, *, write: bool) -> Iterator[ledger.Difference]:
+    def rebuild(self, *, write: bool) -> Iterator[ledger.Mismatch]:
         for queue in Queue.objects.filter(project=self.project):
             payloads = list(_entries(queue).values_list("payload", flat=True))
             start, is_open = _state(payloads, (None, False))
@@ -259,6 +259,6 @@ class Halves(ledger.Projection):
             wrong = [key for key, half in halves if half != is_held_out(expected, key)]
             for key in wrong:
                 about = f"half of prompt {key} of queue {queue.pk}"
-                yield ledger.Difference(about, not is_held_out(expected, key), key)
+                yield ledger.Mismatch(about, not is_held_out(expected, key), key)
             if wrong and write:
                 _place(expected)

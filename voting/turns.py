@@ -56,7 +56,7 @@ def prompt(text: str) -> Prompt | None:
     messages = messages_of(text)
     if messages is None:
         return None
-    role = "user" if any(each.role == "user" for each in messages) else messages[-1].role
+    role = "user" if any(message.role == "user" for message in messages) else messages[-1].role
     return Prompt(role, _folded(messages[:-1] if messages[-1].role == "user" else messages))
 
 
@@ -68,26 +68,26 @@ def as_sent(text: str) -> str:
 
 def beginning(field: str, letters: int) -> Case:
     """Return the SQL of how a text begins; of a conversation all of it, which `latest` names."""
-    whole = When(**{f"{field}__startswith": "["}, then=F(field))
-    return Case(whole, default=Left(field, letters), output_field=TextField())
+    conversation = When(**{f"{field}__startswith": "["}, then=F(field))
+    return Case(conversation, default=Left(field, letters), output_field=TextField())
 
 
 def _folded(messages: Sequence[Message]) -> Sequence[Turn]:
-    spoken = [number for number, each in enumerate(messages) if each.role != "system"]
+    spoken = [number for number, message in enumerate(messages) if message.role != "system"]
     last = {messages[number].role: number for number in spoken}
     is_open = {last.get("user"), last.get("assistant")}
     earlier = sum(len(messages[number].content) for number in spoken if number not in is_open)
     if len(spoken) <= MOST_OPEN and earlier <= LONGEST_OPEN:
         is_open = {*spoken}
-    shown: list[Turn] = []
+    turns: list[Turn] = []
     groups = groupby(range(len(messages)), lambda n: (n in is_open, messages[n].role == "system"))
     for (opens, _), group in groups:
         inside = [Turn(*messages[number]) for number in group]
-        shown += inside if opens else [Turn("", _on_fold(inside), inside)]
-    return shown
+        turns += inside if opens else [Turn("", _fold_label(inside), inside)]
+    return turns
 
 
-def _on_fold(inside: Sequence[Turn]) -> str:
+def _fold_label(inside: Sequence[Turn]) -> str:
     if len(inside) > 1:
         return number_of(len(inside), "earlier turn")
     words = " ".join(inside[0].content[: 4 * _LETTERS].split())

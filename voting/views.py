@@ -28,7 +28,7 @@ from voting.forms import FlagForm, JoinForm, UndoForm
 from voting.kinds import SEPARATOR, AnswerInvalid, kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.pictures.store import stored_path
-from voting.questions import Question, effort_in_words, in_words, question_of, request_in_words
+from voting.questions import ItemQuestion, effort_in_words, in_words, question_of, request_in_words
 from voting.selectors import (
     effort,
     has_seen_verdicts,
@@ -63,12 +63,13 @@ JOINS = RateLimit(per_second=1 / 2, burst=200)
 
 def go_on_voting(request: HttpRequest) -> Context:
     """Tell templates where a known voter has more to vote on; looked up where a page shows it."""
-    return {"go_on_voting": SimpleLazyObject(lambda: _left_for(voters.voters_here(request)))}
 
+    def look_up() -> list[tuple[str, str]]:
+        present = voters.voters_here(request)
+        queues = queues_left(present, QUEUES_NAMED) if present else []
+        return [(queue.name, reverse("vote", args=[queue.pk])) for queue in queues]
 
-def _left_for(present: list[Voter]) -> list[tuple[str, str]]:
-    queues = queues_left(present, QUEUES_NAMED) if present else []
-    return [(queue.name, reverse("vote", args=[queue.pk])) for queue in queues]
+    return {"go_on_voting": SimpleLazyObject(look_up)}
 
 
 @never_cache
@@ -142,10 +143,10 @@ def _uuids(text: str) -> list[UUID]:
         raise Problem(400, "A list of identifiers was expected.") from None
 
 
-def on_page(voter: Voter, queue: Queue, item: Item, question: Question) -> Context:
+def on_page(voter: Voter, queue: Queue, item: Item, question: ItemQuestion) -> Context:
     """Return what a voter is shown of an item: never more than its outputs."""
     ballot = ballot_for(voter, queue, item)
-    outputs = dict(zip(("left", "right"), item.seen(ballot.left), strict=False))
+    outputs = dict(zip(("left", "right"), item.displayed(ballot.left), strict=False))
     is_brief = all(
         len(output.output) <= BRIEF and messages_of(output.output) is None
         for output in outputs.values()
@@ -253,7 +254,7 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     is_time = elapsed.isdecimal() and len(elapsed) <= 9
     elapsed_ms = min(int(elapsed), LONGEST_LOOK_MS) if is_time else None
     try:
-        recorded = services.cast_vote(ballot, answer.choice, elapsed_ms, further=answer.further)
+        recorded = services.cast_vote(ballot, answer.choice, elapsed_ms, details=answer.details)
     except services.VoteConflict as conflict:
         stands = kind_of(ballot).spoken(conflict.recorded.choice, ballot.left)
         about = f"{stands} on this {kind_of(ballot).noun}" if stands else "otherwise"
@@ -279,9 +280,9 @@ def _answer_without_number() -> str:
 @require_POST
 def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
-    asked = _cleaned(UndoForm(request.POST))
+    fields = _cleaned(UndoForm(request.POST))
     try:
-        item = services.undo_last_vote(voter, queue, asked["undo"], vote=asked["vote"])
+        item = services.undo_last_vote(voter, queue, fields["undo"], vote=fields["vote"])
     except services.NothingToUndo:
         raise Problem(409, "There is no vote of yours to undo here.") from None
     except services.VotingClosed as closed:
@@ -314,23 +315,23 @@ def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
     related = ("queue", "item__a__picture", "item__b__picture")
-    own = latest_votes(voter, queue).select_related(*related)
-    page = Paginator(own.order_by("-id"), VOTES_PER_PAGE).get_page(request.GET.get("page"))
-    so_far = progress(voter, queue)
-    shown = reveal_of(queue)
-    at_end = shown == Queue.Reveal.AT_END and not so_far.left_for_me
+    votes = latest_votes(voter, queue).select_related(*related)
+    page = Paginator(votes.order_by("-id"), VOTES_PER_PAGE).get_page(request.GET.get("page"))
+    voter_progress = progress(voter, queue)
+    reveal = reveal_of(queue)
+    at_end = reveal == Queue.Reveal.AT_END and not voter_progress.left_for_me
     context = {
         "queue": queue,
         "page": page,
-        "votes": [_as_seen(vote, queue) for vote in page],
-        "progress": so_far,
-        "reveal": shown,
-        "is_revealed": at_end or shown == Queue.Reveal.AFTER_EACH,
+        "votes": [_vote_context(vote, queue) for vote in page],
+        "progress": voter_progress,
+        "reveal": reveal,
+        "is_revealed": at_end or reveal == Queue.Reveal.AFTER_EACH,
     }
     return render(request, "voting/mine.html", context)
 
 
-def _as_seen(vote: Entry, queue: Queue) -> Context:
+def _vote_context(vote: Entry, queue: Queue) -> Context:
     assert vote.item is not None  # only votes on items are listed
     side = vote.left_side or "A"
     return {
@@ -340,7 +341,7 @@ def _as_seen(vote: Entry, queue: Queue) -> Context:
         "receipt": f"{vote.seq}:{bytes(vote.hash).hex()}" if vote.seq and vote.hash else "",
         "pictures": [
             (name, output.picture)
-            for name, output in zip(kind_of(queue).names, vote.item.seen(side), strict=True)
+            for name, output in zip(kind_of(queue).names, vote.item.displayed(side), strict=True)
         ],
         "reveal_url": _reveal_address(vote.uid),
         "undo_number": uuid4(),

@@ -70,7 +70,7 @@ def voter_groups(project: UUID) -> list[str]:
     return sorted(set(voters.union(invites)) - {""}, key=str.casefold)
 
 
-class Invited(NamedTuple):
+class InviteCounts(NamedTuple):
     """An invite, how many it has let in, and how many sealed votes these have in its queue."""
 
     invite: Invite
@@ -78,7 +78,7 @@ class Invited(NamedTuple):
     votes: int
 
 
-def invited(queue: Queue) -> list[Invited]:
+def invited(queue: Queue) -> list[InviteCounts]:
     invites = list(queue.invites.select_related("queue").order_by("created_at", "pk"))
     of_invites = Voter.objects.filter(invite__in=invites).values_list("invite", "pk")
     guests = Invite.guests.through._default_manager.filter(invite__in=invites)
@@ -86,13 +86,13 @@ def invited(queue: Queue) -> list[Invited]:
     for invite, voter in (*of_invites, *guests.values_list("invite", "voter")):
         members[invite].add(voter)
     sealed = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, seq__isnull=False)
-    standing = sealed.filter(retracted=False)
-    votes = dict(standing.values_list("voter").annotate(votes=Count("pk")))
+    valid_votes = sealed.filter(retracted=False)
+    votes = dict(valid_votes.values_list("voter").annotate(votes=Count("pk")))
     rows = []
     for invite in invites:
         voters = members[invite.pk]
         invite.joined = len(voters)
-        rows.append(Invited(invite, len(voters), sum(votes.get(voter, 0) for voter in voters)))
+        rows.append(InviteCounts(invite, len(voters), sum(votes.get(voter, 0) for voter in voters)))
     return rows
 
 
@@ -140,7 +140,7 @@ def join(invite: Invite, name: str, now: datetime, returning: Voter | None = Non
         return voter
 
 
-def put_into_group(voter: Voter, group: str, by: Voter) -> bool:
+def put_into_group(voter: Voter, group: str, curator: Voter) -> bool:
     """Say of a voter, for all votes there are, which group it belongs to; sealing keeps it.
 
     An empty group takes the voter out of every one. Returns whether that is a change.
@@ -149,7 +149,7 @@ def put_into_group(voter: Voter, group: str, by: Voter) -> bool:
         fresh = Voter.objects.select_for_update(no_key=True).get(pk=voter.pk)
         if group_of(fresh) == group:
             return False
-        ledger.record(groups_entry(fresh.project_id, {fresh.pseudonym: group}, by))
+        ledger.record(groups_entry(fresh.project_id, {fresh.pseudonym: group}, curator))
         return True
 
 
@@ -215,8 +215,8 @@ def forget_texts(entries: QuerySet[Entry]) -> None:
     To be done before that is locked which they refer to, since an undo locks a vote first, and once
     more behind that lock.
     """
-    written = entries.exclude(comment="", salt="", labels__isnull=True)
-    written.update(comment="", salt="", labels=None)
+    texts = entries.exclude(comment="", salt="", labels__isnull=True)
+    texts.update(comment="", salt="", labels=None)
 
 
 def erase(voter: Voter) -> None:

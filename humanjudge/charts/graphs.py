@@ -63,10 +63,10 @@ class IntervalRow(NamedTuple):
     # A rule such as "the longer answer wins", which a judge should beat.
     is_baseline: bool = False
     # The same by other means, on a page at the other end of a dumbbell.
-    other: Level | None = None
+    second_level: Level | None = None
 
 
-class Label(NamedTuple):
+class PlotText(NamedTuple):
     text: str
     x: float
     y: float
@@ -80,8 +80,8 @@ class DrawnRow(NamedTuple):
     x: float | None
     thick: Ends | None
     thin: Ends | None
-    label: Label
-    value: Label
+    label: PlotText
+    value: PlotText
 
 
 class Band(NamedTuple):
@@ -90,7 +90,7 @@ class Band(NamedTuple):
     low: float
     width: float
     # Its swatch stands before it.
-    label: Label
+    label: PlotText
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class IntervalGraph:
     left: float
     right: float
     bottom: int
-    ticks: list[Label]
+    ticks: list[PlotText]
     rows: list[DrawnRow]
     bands: list[Band]
     top: int = _ROWS_TOP
@@ -138,13 +138,13 @@ def interval_graph(
         thick, thin = ends(row.interval), ends(row.always)
         dot = None if row.value is None else x(row.value)
         last = max([left if dot is None else dot + 8, *(thick or ()), *(thin or ())])
-        label = Label(names[place], left - 18, y, "end")
-        value = Label(values[place], last + _GAP, y)
+        label = PlotText(names[place], left - 18, y, "end")
+        value = PlotText(values[place], last + _GAP, y)
         name = clean(row.name)
         drawn.append(DrawnRow(name, row.beats_floor, y, dot, thick, thin, label, value))
     bottom = _ROWS_TOP + step * len(rows)
     marks = ticks(low, high) if high > low else [low]
-    labels = [Label(axis.write(mark), x(mark), bottom + 16, "middle") for mark in marks]
+    labels = [PlotText(axis.write(mark), x(mark), bottom + 16, "middle") for mark in marks]
     bands = _bands(levels, axis, x, bottom + 16 + _LINE)
     in_words = ", ".join(f"{row.name} {row.value.text}" for row in drawn)
     return IntervalGraph(
@@ -164,7 +164,7 @@ def ends_of(rows: Sequence[IntervalRow], levels: Sequence[Level] = ()) -> Iterat
     """Yield every number that must lie on the axis."""
     for row in rows:
         yield from (row.value, *(row.interval or ()), *(row.always or ()))
-        yield row.other and row.other.value
+        yield row.second_level and row.second_level.value
     for level in levels:
         yield from (level.value, *(level.interval or ()))
 
@@ -173,16 +173,16 @@ def _bands(
     levels: Sequence[Level], axis: Axis, x: Callable[[float], float], y: float
 ) -> list[Band]:
     """Put the words of each level below it; under each other where they would touch."""
-    bands, taken = list[Band](), 0.0
-    for of in sorted(levels, key=lambda level: level.value):
-        words = f"{shortened(of.words, 40)} {axis.write(of.value)}"
+    bands, end_x = list[Band](), 0.0
+    for level in sorted(levels, key=lambda level: level.value):
+        words = f"{shortened(level.words, 40)} {axis.write(level.value)}"
         room = _SMALL * width_of(words) + _SWATCH
-        start = round(min(max(x(of.value) - room / 2, 2), max(WIDE - room, 2)))
-        y += _LINE if start < taken else 0
-        taken = start + room + _GAP
-        low, high = of.interval or (of.value, of.value)
-        label, breadth = Label(words, start + _SWATCH, y), round(x(high) - x(low), 1)
-        bands.append(Band(of.style, x(of.value), x(low), breadth, label))
+        start = round(min(max(x(level.value) - room / 2, 2), max(WIDE - room, 2)))
+        y += _LINE if start < end_x else 0
+        end_x = start + room + _GAP
+        low, high = level.interval or (level.value, level.value)
+        label, breadth = PlotText(words, start + _SWATCH, y), round(x(high) - x(low), 1)
+        bands.append(Band(level.style, x(level.value), x(low), breadth, label))
     return bands
 
 
@@ -213,12 +213,12 @@ _TABLE_ROWS: Final = 12
 
 
 class Tick(NamedTuple):
-    at: float
+    position: float
     label: str
     anchor: str = "middle"
 
 
-class Placed:
+class PlacedGraph:
     """A graph whose ticks can be placed on a page of any width."""
 
     x_ticks: list[Tick]
@@ -229,7 +229,7 @@ class Placed:
     def places(self) -> list[tuple[float, Tick]]:
         """Where the ticks below are, in per cent of the plot."""
         return [
-            (round(100 * (tick.at - self.plot_left) / self.plot_width, 2), tick)
+            (round(100 * (tick.position - self.plot_left) / self.plot_width, 2), tick)
             for tick in self.x_ticks
         ]
 
@@ -248,7 +248,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     name: str
     label: str
     style: str
@@ -261,8 +261,8 @@ class Line:
 
 
 @dataclass(frozen=True)
-class LineGraph(Placed):
-    lines: list[Line]
+class LineGraph(PlacedGraph):
+    lines: list[ChartLine]
     y_ticks: list[Tick]
     x_ticks: list[Tick]
     # Across the plot: where ratings start, or where a judge passes.
@@ -325,12 +325,12 @@ def line_graph(
     label_ys = spread([down(value) for value in last], LABEL_GAP, float(bottom))
     stepping_back = order[LEADING:] if len(curves) > MOST_EQUAL else ()
     lines = [
-        Line(
+        ChartLine(
             name=names[place],
             label=labels[place],
             style=("baseline" if curve.is_baseline else f"hue-{place % HUES} dash-{place % DASHES}")
             + " many" * (place in stepping_back),
-            points=" ".join(f"{across(at)},{down(value)}" for at, value in courses[place]),
+            points=" ".join(f"{across(step)},{down(value)}" for step, value in courses[place]),
             end_y=down(last[place]),
             label_y=label_ys[place],
             value=y.write(last[place]),

@@ -116,8 +116,8 @@ def pictures(
         except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             if not style or isinstance(error, StyleRefused):
                 raise
-            why = " ".join(str(error).split())[:300]
-            raise StyleRefused(f"no chart can be drawn with it: {why}") from error
+            reason = " ".join(str(error).split())[:300]
+            raise StyleRefused(f"no chart can be drawn with it: {reason}") from error
 
 
 def _saved(figure: Figure, form: Form) -> bytes:
@@ -129,10 +129,10 @@ def _saved(figure: Figure, form: Form) -> bytes:
 def _size_of(chart: Chart, style: GivenStyle) -> tuple[float, float]:
     """Return the width and the height in inches, or raise StyleRefused for too many pixels."""
     width, height = chart.width / _PER_INCH, chart.height / _PER_INCH
-    if any(each.key == "figure.figsize" for each in settings_of(style)):
+    if any(setting.key == "figure.figsize" for setting in settings_of(style)):
         width, height = mpl.rcParams["figure.figsize"]
     # Those of a file may be "figure".
-    dots = [each for name in _DOTS if isinstance(each := mpl.rcParams[name], int | float)]
+    dots = [dpi for name in _DOTS if isinstance(dpi := mpl.rcParams[name], int | float)]
     if not 0 < width * height * max(dots) ** 2 <= MOST_PIXELS:
         raise StyleRefused(f"a picture has at most {MOST_PIXELS:,} pixels")
     return width, height
@@ -144,20 +144,22 @@ def _settings(style: GivenStyle, theme: Theme) -> Iterator[None]:
     with _lock, mpl.rc_context():
         _use_shipped_fonts()
         mpl.rcdefaults()
-        _PARAMETERS.update(_OURS | _of_theme(theme))
-        for each in settings_of(style):
-            is_cycle = each.key == CYCLE
+        _PARAMETERS.update(_OURS | _theme_settings(theme))
+        for setting in settings_of(style):
+            is_cycle = setting.key == CYCLE
             try:
-                _PARAMETERS[each.key] = cycler(color=colours(each)) if is_cycle else each.value
+                _PARAMETERS[setting.key] = (
+                    cycler(color=colours(setting)) if is_cycle else setting.value
+                )
             except KeyError as error:
-                raise each.refused("Matplotlib has no such key") from error
+                raise setting.refused("Matplotlib has no such key") from error
             except (ValueError, TypeError) as error:
-                raise each.refused(" ".join(str(error).split())[:300]) from error
+                raise setting.refused(" ".join(str(error).split())[:300]) from error
         mpl.rcParams["font.family"] = [*mpl.rcParams["font.family"], *FALLBACK]
         yield
 
 
-def _of_theme(theme: Theme) -> dict[str, object]:
+def _theme_settings(theme: Theme) -> dict[str, object]:
     paper, ink, soft, line, judges = _COLOURS[theme]
     return {
         "axes.edgecolor": line,

@@ -39,7 +39,7 @@ class PlotRow(NamedTuple):
     thin: Ends | None
     beats_floor: bool
     # The same by other means, in words for those who hear the chart.
-    other: PlotLabel | None = None
+    second: PlotLabel | None = None
 
 
 class PlotBand(NamedTuple):
@@ -106,10 +106,10 @@ class PlotScale:
             thick=self.place_both(row.interval),
             thin=self.place_both(row.always),
             beats_floor=row.beats_floor,
-            other=row.other and self.lay_out_other(row.other),
+            second=row.second_level and self.lay_out_second(row.second_level),
         )
 
-    def lay_out_other(self, level: Level) -> PlotLabel:
+    def lay_out_second(self, level: Level) -> PlotLabel:
         return PlotLabel(f"{level.words} {self.axis.write(level.value)}", self.place(level.value))
 
     def lay_out_bands(self, levels: Sequence[Level]) -> list[PlotBand]:
@@ -183,7 +183,9 @@ def lay_out_plot(
     drawn = [scale.lay_out_row(name, row) for name, row in zip(names, rows, strict=True)]
     spoken = [
         *(
-            " ".join(filter(None, (row.name, row.value, row.beside, row.other and row.other.text)))
+            " ".join(
+                filter(None, (row.name, row.value, row.beside, row.second and row.second.text))
+            )
             for row in drawn
         ),
         *(f"{level.words} {axis.write(level.value)}" for level in levels),

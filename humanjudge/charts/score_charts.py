@@ -91,7 +91,8 @@ def _reference(axes: Axes, reference: Level, axis: Axis, ends: Ends) -> None:
     side = "left" if 2 * reference.value < sum(ends) else "right"
     axes.annotate(
         f"{shortened(reference.words, _WORDS_UNITS)} {axis.write(reference.value)}",
-        *((reference.value, 1), (0, 4)),
+        xy=(reference.value, 1),
+        xytext=(0, 4),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",
         horizontalalignment=side,
@@ -128,18 +129,19 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Chart | None:
 
 
 def _mean(people: Sequence[Versus]) -> Versus:
-    both = [(of.of_judge, of.of_person) for of in people if None not in (of.of_judge, of.of_person)]
-    of_judge, of_person = map(fmean, zip(*both, strict=True)) if both else (None, None)
+    pairs = [(row.of_judge, row.of_person) for row in people]
+    pairs = [pair for pair in pairs if None not in pair]
+    of_judge, of_person = map(fmean, zip(*pairs, strict=True)) if pairs else (None, None)
     return people[0]._replace(of_judge=of_judge, of_person=of_person)
 
 
 def _draw_grouped(listed: Sequence[tuple[str, Versus | None]], axis: Axis, axes: Axes) -> None:
-    both = [
+    points = [
         (place, row.of_judge, row.of_person)
         for place, (_, row) in enumerate(listed)
         if row and row.of_judge is not None and row.of_person is not None
     ]
-    ends = axis.ends(end for _, *each in both for end in each)
+    ends = axis.ends(end for _, *figures in points for end in figures)
     texts = [
         f"{name}   {axis.write(row.of_judge)}  {axis.write(row.of_person)}"
         if row and row.of_judge is not None
@@ -152,8 +154,8 @@ def _draw_grouped(listed: Sequence[tuple[str, Versus | None]], axis: Axis, axes:
             label.set_fontweight("bold")
         elif row.of_judge is None:
             _no_figure(axes, place)
-    places = [place for place, _, _ in both]
-    of_judge, of_person = [each[1] for each in both], [each[2] for each in both]
+    places = [place for place, _, _ in points]
+    of_judge, of_person = [point[1] for point in points], [point[2] for point in points]
     axes.hlines(places, of_judge, of_person, color=mpl.rcParams["xtick.color"], linewidth=1)
     paper = mpl.rcParams["axes.facecolor"]
     axes.plot(of_judge, places, "o", color="C0", zorder=3, label="the judge")
@@ -182,7 +184,7 @@ def _course(curve: Curve, x: Axis, y: Axis) -> str:
     values = curve.values
     if not values:
         return NO_FIGURE
-    ends = [f"{y.write(values[at])} at {x.write(at)}" for at in (min(values), max(values))]
+    ends = [f"{y.write(values[step])} at {x.write(step)}" for step in (min(values), max(values))]
     return f"from {ends[0]} to {ends[1]}"
 
 
@@ -196,7 +198,9 @@ def _draw_lines(
     axes.grid(axis="y")
     axes.axhline(threshold.value, color=mpl.rcParams["text.color"], linestyle=":", linewidth=1)
     axes.annotate(
-        *(shortened(threshold.words, _WORDS_UNITS), (left, threshold.value), (2, 3)),
+        shortened(threshold.words, _WORDS_UNITS),
+        xy=(left, threshold.value),
+        xytext=(2, 3),
         textcoords="offset points",
         color=mpl.rcParams["xtick.color"],
         fontsize=mpl.rcParams["axes.labelsize"],
@@ -215,7 +219,8 @@ def _draw_lines(
     for i, down in zip(order, downs, strict=True):
         axes.annotate(
             names[i] if courses[i] else f"{names[i]} · {NO_FIGURE}",
-            *((right, last[i]), (1.05, high - down * (high - low))),
+            xy=(right, last[i]),
+            xytext=(1.05, high - down * (high - low)),
             textcoords=("axes fraction", "data"),
             verticalalignment="center",
             arrowprops=_LEADER | {"color": drawn[i].get_color()} if courses[i] else None,

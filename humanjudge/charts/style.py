@@ -43,8 +43,8 @@ class Setting(NamedTuple):
     key: str
     value: Value
 
-    def refused(self, why: str) -> StyleRefused:
-        return StyleRefused(f"{self.place}{self.key}: {why}")
+    def refused(self, reason: str) -> StyleRefused:
+        return StyleRefused(f"{self.place}{self.key}: {reason}")
 
 
 def settings_of(style: GivenStyle) -> list[Setting]:
@@ -59,10 +59,10 @@ def settings_of(style: GivenStyle) -> list[Setting]:
     humanjudge.charts.style.StyleRefused: text.usetex: this key cannot be set
     """
     settings = list(_lines(style) if isinstance(style, str) else _entries(style))
-    if sum(len(each.key) + len(str(each.value)) for each in settings) > MOST_LETTERS:
+    if sum(len(setting.key) + len(str(setting.value)) for setting in settings) > MOST_LETTERS:
         raise StyleRefused(f"a style has at most {MOST_LETTERS:,} characters")
-    for each in settings:
-        _check(each)
+    for setting in settings:
+        _check(setting)
     return settings
 
 
@@ -85,7 +85,7 @@ def _entries(style: Mapping[str, object]) -> Iterator[Setting]:
     for key, value in style.items():
         setting = Setting("", str(key)[:80], "")
         values = value if isinstance(value, list) else [value]
-        if not all(isinstance(each, str | int | float) for each in values):
+        if not all(isinstance(element, str | int | float) for element in values):
             raise setting.refused("must be text, a number, true or false, or a list of these")
         yield setting._replace(value=value)  # type: ignore[arg-type]  # as just checked
 
@@ -97,8 +97,8 @@ def _check(setting: Setting) -> None:
     if key == CYCLE:
         colours(setting)
         return
-    for each in value if isinstance(value, list) else [value]:
-        text = str(each)
+    for element in value if isinstance(value, list) else [value]:
+        text = str(element)
         if any(unicodedata.category(letter) in ("Cc", "Cs", "Cn") for letter in text):
             raise setting.refused("a character that cannot be shown")
         # Six digits can be a colour.
@@ -126,15 +126,15 @@ def colours(setting: Setting) -> list[str]:
     >>> colours(Setting("", CYCLE, "cycler(color='rgb')"))
     ['r', 'g', 'b']
     """
-    given: object = setting.value
-    if isinstance(given, str):
-        call = _CYCLER.fullmatch(given.strip())
+    cycle: object = setting.value
+    if isinstance(cycle, str):
+        call = _CYCLER.fullmatch(cycle.strip())
         try:
-            given = list(ast.literal_eval(call[1])) if call else None
+            cycle = list(ast.literal_eval(call[1])) if call else None
         except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-            given = None
-    if isinstance(given, list) and 0 < len(given) <= MOST_COLOURS:
-        names = [each for each in given if isinstance(each, str)]
-        if len(names) == len(given):
+            cycle = None
+    if isinstance(cycle, list) and 0 < len(cycle) <= MOST_COLOURS:
+        names = [name for name in cycle if isinstance(name, str)]
+        if len(names) == len(cycle):
             return names
     raise setting.refused(f"must be cycler('color', […]) with up to {MOST_COLOURS} colours")

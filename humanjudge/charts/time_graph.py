@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from humanjudge.charts.graphs import Placed, Tick
+from humanjudge.charts.graphs import PlacedGraph, Tick
 
 _LEFT, _TOP, _WIDTH = 44, 12, 640
 _RIGHT: Final = _LEFT + _WIDTH
@@ -33,7 +33,7 @@ class Dot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QualityGraph(Placed):
+class QualityGraph(PlacedGraph):
     # While the start value weighs more than half, and from then on.
     early_path: str
     path: str
@@ -63,18 +63,18 @@ def quality_graph(
     first, end = points[0].at, points[-1].at
     seconds = (end - first).total_seconds()
 
-    def x(at: datetime) -> float:
-        return _LEFT + _WIDTH * (at - first).total_seconds() / seconds if seconds else _RIGHT
+    def x(voted_at: datetime) -> float:
+        return _LEFT + _WIDTH * (voted_at - first).total_seconds() / seconds if seconds else _RIGHT
 
-    def line(from_x: float, score: float, to: Sequence[Point]) -> str:
-        steps = (f"H{x(point.at):.1f}V{_y(point.score)}" for point in to)
+    def line(from_x: float, score: float, steps_to: Sequence[Point]) -> str:
+        steps = (f"H{x(point.at):.1f}V{_y(point.score)}" for point in steps_to)
         return f"M{from_x:.1f} {_y(score)}{''.join(steps)}"
 
     turn = max(first, min(half or first, end))
     number = sum(point.at <= turn for point in points) if half and half >= first else 0
     score = points[number - 1].score if number else initial
     turn_x = x(turn) if number else _LEFT
-    every = -(-len(points) // TABLE_ROWS)
+    stride = -(-len(points) // TABLE_ROWS)
     return QualityGraph(
         early_path=f"{line(_LEFT, initial, points[:number])}H{turn_x:.1f}",
         path=line(turn_x, score, points[number:]),
@@ -82,7 +82,7 @@ def quality_graph(
         end_y=_y(points[-1].score),
         y_ticks=[Tick(_y(part / 4), f"{25 * part}{PER_CENT}") for part in range(5)],
         x_ticks=_time_ticks(first, end),
-        table=list(points[::-1][::every]),
+        table=list(points[::-1][::stride]),
     )
 
 
@@ -135,7 +135,7 @@ _VOTES_LEFT, _VOTES_TOP, _VOTES_WIDTH, _VOTES_BOTTOM = 40, 14, 420, 130
 _FORMS: Final = {"hour": "%d %b %H:%M", "day": "%d %b", "week": "%d %b", "month": "%b %Y"}
 
 
-class Column(NamedTuple):
+class DayColumn(NamedTuple):
     x: float
     y: float
     height: float
@@ -144,8 +144,8 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VotesGraph(Placed):
-    columns: list[Column]
+class VotesGraph(PlacedGraph):
+    columns: list[DayColumn]
     x_ticks: list[Tick]
     most: int
     column_width: float
@@ -182,7 +182,7 @@ def votes_graph(votes: Sequence[tuple[datetime, int]], unit: str) -> VotesGraph 
         height = round((_VOTES_BOTTOM - _VOTES_TOP) * number / most, 1)
         label = begins.strftime(_FORMS[unit])
         columns.append(
-            Column(
+            DayColumn(
                 round(_VOTES_LEFT + place * width, 1), _VOTES_BOTTOM - height, height, label, number
             )
         )

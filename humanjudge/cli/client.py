@@ -90,7 +90,7 @@ class Client:
         self._http.close()
 
     def get(self, path: str, **parameters: object) -> Any:
-        return self._json("GET", path, params=given(**parameters))
+        return self._json("GET", path, params=filled_fields(**parameters))
 
     def post(self, path: str, body: object = None) -> Any:
         return self._json("POST", path, json=body)
@@ -146,7 +146,7 @@ class Client:
             raise Failed(Code.UNREACHABLE, f"cannot reach {self.url}: {words}") from error
 
 
-def given(**fields: Any) -> JsonObject:
+def filled_fields(**fields: Any) -> JsonObject:
     return {name: value for name, value in fields.items() if value}
 
 

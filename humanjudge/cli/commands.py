@@ -13,7 +13,16 @@ from urllib.parse import quote
 import click
 
 from humanjudge.cli import lines
-from humanjudge.cli.client import CODES, Client, Code, Failed, connect, given, run_path, trying
+from humanjudge.cli.client import (
+    CODES,
+    Client,
+    Code,
+    Failed,
+    connect,
+    filled_fields,
+    run_path,
+    trying,
+)
 from humanjudge.lib import strict_json
 from voting.choices import FIXED
 from voting.ledger import chain
@@ -108,16 +117,18 @@ def create(
         raise Failed(Code.USAGE, "--kind: the kind of a run with a config stands there")
     client = connect()
     if config is None:
-        made = client.post("/runs/demo", given(**named))
+        run = client.post("/runs/demo", filled_fields(**named))
     else:
         start = {"start": False} if draft else {}
-        made = client.post("/runs", {"start": True, **_object(config), **given(**named), **start})
-    created = lines.line("created", lines.short(made["id"]))
+        run = client.post(
+            "/runs", {"start": True, **_object(config), **filled_fields(**named), **start}
+        )
+    created = lines.line("created", lines.short(run["id"]))
     if not wait:
-        return made, [created]
+        return run, [created]
     if not click.get_current_context().params["as_json"]:
         click.echo(created)
-    reached = reached_by(client, made["id"], timeout)
+    reached = reached_by(client, run["id"], timeout)
     _print(reached, [lines.line("state", reached["state"])])
     require_going_on(reached)
     return None
@@ -200,9 +211,9 @@ for change in CHANGES:
 @command("leave-out")
 @click.argument("run")
 @click.argument("judge", required=False)
-@click.option("--why", help="The reason, which the board shows.")
+@click.option("--why", "reason", help="The reason, which the board shows.")
 @click.option("--take-back", is_flag=True, help="Let the judge count again.")
-def leave_out(run: str, judge: str | None, why: str | None, take_back: bool) -> Printed:
+def leave_out(run: str, judge: str | None, reason: str | None, take_back: bool) -> Printed:
     """Leave a judge out of all figures of a run, or print those that are left out.
 
     JUDGE is its name or identifier. Of each that is left out: judge, by whom, why, held calls.
@@ -212,13 +223,13 @@ def leave_out(run: str, judge: str | None, why: str | None, take_back: bool) -> 
         reply = client.get(path)
     elif take_back:
         reply = client.post(run_path(run, "left-out", "take-back"), {"judge": judge})
-    elif why:
-        reply = client.post(path, {"judge": judge, "why": why})
+    elif reason:
+        reply = client.post(path, {"judge": judge, "why": reason})
     else:
         raise Failed(Code.USAGE, "--why: say why the judge is left out")
     left_out = reply["judges"]
     return reply, [
-        lines.line("left-out", it["name"], it["by"], it["why"], it["held"]) for it in left_out
+        lines.line("left-out", row["name"], row["by"], row["why"], row["held"]) for row in left_out
     ]
 
 
@@ -235,7 +246,7 @@ def vote(run: str, choice: str, limit: int | None, seed: int, task: str | None) 
     With --task it is one real vote.
     """
     if task is None:
-        return _pretend(run, choice, limit, seed)
+        return _simulate_votes(run, choice, limit, seed)
     if choice == AUTO or limit is not None:
         raise Failed(Code.USAGE, "--task: a real vote has a CHOICE of yours, and no --limit")
     body = {"task_id": task, "winner": choice}
@@ -245,7 +256,7 @@ def vote(run: str, choice: str, limit: int | None, seed: int, task: str | None) 
     return done, [lines.voted_line(voted, skipped, unblinded=done["unblinded"])]
 
 
-def _pretend(run: str, choice: str, limit: int | None, seed: int) -> Printed:
+def _simulate_votes(run: str, choice: str, limit: int | None, seed: int) -> Printed:
     """Vote until nothing is left: the server takes so many at once."""
     client, voted, skipped = connect(), 0, 0
     while True:
@@ -330,7 +341,9 @@ def planned(
     """
     shares = {"people_agreement": agreement, "difference": difference, "ties": ties}
     params = {name: f"{share / 100:g}" for name, share in shares.items() if share is not None}
-    plans = connect().get("/planner", **params, **given(judges=judges, votes_per_item=votes))
+    plans = connect().get(
+        "/planner", **params, **filled_fields(judges=judges, votes_per_item=votes)
+    )
     return plans, lines.plan_lines(plans)
 
 
@@ -396,13 +409,13 @@ def add_variant(
     **options: str | int | None,
 ) -> Printed:
     """Let a variant join a run whose tuning is open; it is asked nothing yet."""
-    spec: dict[str, object] = {"id": label, "examples": examples, **given(**options)}
+    spec: dict[str, object] = {"id": label, "examples": examples, **filled_fields(**options)}
     if temperature is not None:
         spec["temperature"] = None if temperature == "none" else float(temperature)
     if instructions is not None:
         with trying("read", instructions):
             spec["instructions"] = instructions.read_text(encoding="utf-8")
-    body = {"judges": [spec], **given(provider=provider, draw_examples=draw_examples)}
+    body = {"judges": [spec], **filled_fields(provider=provider, draw_examples=draw_examples)}
     workshop = connect().post(run_path(run, "variants"), body)
     return workshop, lines.variant_lines(workshop)
 
@@ -451,7 +464,7 @@ def suggest_wording(
 ) -> Printed:
     """Print another wording of a variant's instructions, by its tagged disagreements: a draft."""
     client, path, until = connect(), run_path(run, "variants", "suggestion"), monotonic() + timeout
-    body = {"variant": label, "model": model, **given(provider=provider)}
+    body = {"variant": label, "model": model, **filled_fields(provider=provider)}
     suggestion = client.post(path, body)
     while not (suggestion["instructions"] or suggestion["error"]):
         if monotonic() >= until:
@@ -486,18 +499,18 @@ def import_files(
 
     Nothing is imported where one row is wrong, and nothing twice.
     """
-    more = (_object(options) if options else {}) | given(skip_errors=skip_errors)
-    fields = given(
+    more = (_object(options) if options else {}) | filled_fields(skip_errors=skip_errors)
+    fields = filled_fields(
         **named | {"name": "" if run else named["name"] or files[0].stem},
         mapping=json.dumps(_object(mapping)) if mapping else "",
         options=json.dumps(more) if more else "",
     )
     path = run_path(run, "import") if run else "/runs/import"
-    report = _imported(connect(), path, files, fields)
+    report = _import_report(connect(), path, files, fields)
     return report, lines.report_lines(report)
 
 
-def _imported(
+def _import_report(
     client: Client, path: str, files: Sequence[Path], fields: Mapping[str, str]
 ) -> lines.Reply:
     """Send files, tell how far the import has come, and return its report."""
@@ -568,8 +581,8 @@ def _saved(pieces: Iterator[bytes], out: Path) -> int:
 @click.option("--public", is_flag=True, help="Search engines may list it.")
 def share(run: str | None, project: str | None, **options: object) -> Printed:
     """Make a link to a report. Whoever has it reads the report; it is told this once."""
-    made = connect().post(_shares_path(run, project), given(**options))
-    return made, [lines.line("shared", made["id"], made["link"])]
+    link = connect().post(_shares_path(run, project), filled_fields(**options))
+    return link, [lines.line("shared", link["id"], link["link"])]
 
 
 @command("list-shares")

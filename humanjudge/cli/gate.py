@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 import click
 
 from humanjudge.cli import lines
-from humanjudge.cli.client import Client, Code, Failed, connect, given, run_path, trying
+from humanjudge.cli.client import Client, Code, Failed, connect, filled_fields, run_path, trying
 from humanjudge.cli.commands import FILE, LOOK_SECONDS, humanjudge, reached_by, require_going_on
 from humanjudge.lib.text import number_of
 
@@ -36,13 +36,13 @@ def decide(
     """Return what a server decides; with `ask`, once the judge has answered what it had not."""
     with closing(connect()) as client:
         if ask:
-            missing = {"judge": judge, "at": at, **given(provider=provider)}
+            missing = {"judge": judge, "at": at, **filled_fields(provider=provider)}
             client.post(run_path(run, "gate", "ask"), missing)
             require_going_on(reached_by(client, run, timeout))
         reply = decided(client, run, timeout, {"judge": judge, "at": at, **conditions})
     if ask and reply["unanswered"]:
-        why = f"it has no verdict on {number_of(reply['unanswered'], 'item')}"
-        raise Failed(Code.REFUSED, f"{why}: see the page of the run, or leave --ask out")
+        reason = f"it has no verdict on {number_of(reply['unanswered'], 'item')}"
+        raise Failed(Code.REFUSED, f"{reason}: see the page of the run, or leave --ask out")
     return reply
 
 

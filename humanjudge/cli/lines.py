@@ -24,8 +24,8 @@ def clean(text: str) -> str:
     >>> clean("a | b\\tc\\n\\x1b[31md")
     'a b c [31md'
     """
-    kept = (sign if sign.isprintable() and sign != "|" else " " for sign in text)
-    return " ".join("".join(kept).split())
+    signs = (sign if sign.isprintable() and sign != "|" else " " for sign in text)
+    return " ".join("".join(signs).split())
 
 
 def line(*fields: object, between: str = "|") -> str:
@@ -37,15 +37,13 @@ def short(identifier: str) -> str:
     return identifier[:PREFIX]
 
 
-def _named(values: Reply, *names: str) -> list[object]:
+def _fields(values: Reply, *names: str) -> list[object]:
     return [field for name in names for field in (name, values[name])]
 
 
 def run_line(run: Reply) -> str:
-    return line(
-        *("run", short(run["id"]), run["state"], *_named(run, "total", "done")),
-        *("simulated", int(run["simulated"]), f"name:{run['name']}"),
-    )
+    counts = _fields({**run, "simulated": int(run["simulated"])}, "total", "done", "simulated")
+    return line("run", short(run["id"]), run["state"], *counts, f"name:{run['name']}")
 
 
 def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
@@ -58,8 +56,8 @@ def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
     parts = (run["progress"]["outputs"], run["progress"]["calls"])
     calls = {name: sum(part[name] for part in parts) for name in parts[0]}
     if calls["failed"] or calls["waiting"]:
-        yield line("calls", calls["total"], *_named(calls, "done", "failed", "waiting"))
-    yield line(*_named(pending, "total", "done", "pending"))
+        yield line("calls", calls["total"], *_fields(calls, "done", "failed", "waiting"))
+    yield line(*_fields(pending, "total", "done", "pending"))
     for task in pending["tasks"][:1]:
         prompt = clean(latest(task["prompt_text"]))[:LONGEST_PROMPT].rstrip()
         yield line("next-task", short(task["id"]), f"prompt:{prompt}")
@@ -68,8 +66,8 @@ def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
 
 def verdict_line(verdict: Reply) -> str:
     scores = (verdict.get("score_a"), verdict.get("score_b"))
-    given = "-" if None in scores else "v".join(f"{score:g}" for score in scores)
-    return line(verdict["judge_model"], f"winner:{verdict['winner'] or 'err'}", f"scores:{given}")
+    words = "-" if None in scores else "v".join(f"{score:g}" for score in scores)
+    return line(verdict["judge_model"], f"winner:{verdict['winner'] or 'err'}", f"scores:{words}")
 
 
 def voted_line(voted: int, skipped: int, *, unblinded: bool = False) -> str:
@@ -84,15 +82,19 @@ def result_lines(results: Reply) -> Iterator[str]:
 
     for row in results["leaderboard"]:
         yield line(
-            *(row["rank"] or "-", row["judge"], figure("elo", 0), figure("agree_rate")),
-            *(row["agree"], row["total"]),
+            row["rank"] or "-",
+            row["judge"],
+            figure("elo", 0),
+            figure("agree_rate"),
+            row["agree"],
+            row["total"],
             *(figure(f"overall_{name}") for name in ("agreement", "low", "high")),
             *(figure(f"elo_other_orders_{end}", 0) for end in ("low", "high")),
             row["elo_note"] or "-",
             between="\t",
         )
-    as_of = results["overall_as_of"]
-    yield line("as-of-vote", as_of["votes"], "newer", as_of["newer"])
+    vote_counts = results["overall_as_of"]
+    yield line("as-of-vote", vote_counts["votes"], "newer", vote_counts["newer"])
 
 
 def findings_lines(findings: Reply) -> Iterator[str]:
@@ -117,12 +119,9 @@ def share_line(share: Reply) -> str:
     if share["revoked_at"] or share["expires_at"]:
         name = "revoked" if share["revoked_at"] else "expires"
         ends = [name, share["revoked_at"] or share["expires_at"]]
-    return line(
-        *("share", share["id"]),
-        *(("frozen", share["frozen_seq"]) if is_frozen else ("live",)),
-        *("views", share["views"], *ends),
-        *(f"token:{share['token_begins']}", f"label:{share['label']}"),
-    )
+    state = ["frozen", share["frozen_seq"]] if is_frozen else ["live"]
+    words = [f"token:{share['token_begins']}", f"label:{share['label']}"]
+    return line("share", share["id"], *state, "views", share["views"], *ends, *words)
 
 
 def progress(job: Reply) -> str:
@@ -142,7 +141,7 @@ def progress(job: Reply) -> str:
 
 def report_lines(report: Reply) -> Iterator[str]:
     first, *others = [short(run) for run in report["runs"]] or [""]
-    yield line("imported", first, *_named(report["new"], *report["new"]))
+    yield line("imported", first, *_fields(report["new"], *report["new"]))
     yield from (line("imported", run) for run in others)
     for error in report["errors"]:
         yield line("error", error["file"], error["row"], error["field"] or "-", error["why"])
@@ -180,18 +179,18 @@ def _detail(detail: object) -> str:
 
 def variant_lines(workshop: Reply) -> Iterator[str]:
     state = "open" if workshop["is_tuning"] else "ended" if workshop["is_split"] else "none"
-    used = ["in-use", workshop["in_use"]] if workshop["in_use"] else []
-    yield line("tuning", state, "held-out-looks", workshop["held_out_looks"], *used)
-    for each in workshop["variants"]:
-        following, figure = each["next"], each["tuning"]
+    judge_in_use = ["in-use", workshop["in_use"]] if workshop["in_use"] else []
+    yield line("tuning", state, "held-out-looks", workshop["held_out_looks"], *judge_in_use)
+    for variant in workshop["variants"]:
+        following, figure = variant["next"], variant["tuning"]
         usd = following and following["usd"]
         step = following and [following["step"], following["items"], following["calls"]]
         yield "\t".join(
             [
-                *(clean(each["name"]), clean(each["model"]) or "-"),
+                *(clean(variant["name"]), clean(variant["model"]) or "-"),
                 *(_percent(figure[name]) for name in ("value", "low", "high")),
                 str(figure["n"]),
-                _percent(each["self_agreement"]["value"]),
+                _percent(variant["self_agreement"]["value"]),
                 *(map(str, step) if step else ["-"] * 3),
                 "-" if usd is None else f"{usd:.4f}",
             ]
@@ -199,8 +198,8 @@ def variant_lines(workshop: Reply) -> Iterator[str]:
 
 
 def disagreement_lines(reply: Reply) -> Iterator[str]:
-    for each in reply["disagreements"]:
-        about = [each["item"], each["verdict"], each["people"], each["tag"] or "-", each["reason"]]
+    for row in reply["disagreements"]:
+        about = [row["item"], row["verdict"], row["people"], row["tag"] or "-", row["reason"]]
         yield "\t".join(map(clean, about))
 
 
@@ -228,6 +227,6 @@ def plan_lines(plans: Reply) -> Iterator[str]:
             yield line(method, "more than 20000 items")
         else:
             yield line(
-                method, *_named(plan, "items", "votes", "people"), f"hours:{plan['hours']:.1f}"
+                method, *_fields(plan, "items", "votes", "people"), f"hours:{plan['hours']:.1f}"
             )
     yield line("saving", f"at most {_percent(plans['saving'])} % of the votes")

@@ -25,12 +25,12 @@ LEAST_FREE = 20_000_000
 
 
 @contextlib.contextmanager
-def refusing(what: str) -> Iterator[None]:
+def refusing(action: str) -> Iterator[None]:
     """Say in one line what the system does not let us do."""
     try:
         yield
     except OSError as error:
-        raise RefusalError(f"{what}: {error.strerror or error}") from error
+        raise RefusalError(f"{action}: {error.strerror or error}") from error
 
 
 def data_folder(path: Path) -> Path:

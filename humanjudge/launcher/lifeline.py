@@ -43,7 +43,7 @@ def process_alive(pid: int) -> bool:
 
 def group_alive(group: int) -> bool:
     return _takes_signals(os.killpg, group) and (
-        not _HAS_PROC or any(_group_of(each.name) == group for each in _PROC.glob("[0-9]*"))
+        not _HAS_PROC or any(_group_of(process.name) == group for process in _PROC.glob("[0-9]*"))
     )
 
 

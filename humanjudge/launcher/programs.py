@@ -18,15 +18,15 @@ _WORKER = "--pool threads --loglevel WARNING --without-gossip --without-mingle -
 
 
 def web(host: str, port: int, processes: int = 2) -> list[str]:
-    own = f"--workers {processes} --host {host} --port {port}"
-    return _module(f"granian {_WEB} {own} humanjudge.rsgi:application")
+    options = f"--workers {processes} --host {host} --port {port}"
+    return _module(f"granian {_WEB} {options} humanjudge.rsgi:application")
 
 
 def worker(
     name: str = "worker", queues: str = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}", threads: int = 4
 ) -> list[str]:
-    own = f"--hostname {name}@%h --concurrency {threads} --queues {queues}"
-    return _module(f"celery -A humanjudge --quiet worker {_WORKER} {own}")
+    options = f"--hostname {name}@%h --concurrency {threads} --queues {queues}"
+    return _module(f"celery -A humanjudge --quiet worker {_WORKER} {options}")
 
 
 def beat() -> list[str]:

@@ -125,9 +125,9 @@ class Child:
             return []
         with self.log.open("rb") as log:
             log.seek(self._read)
-            whole, newline, _ = log.read().rpartition(b"\n")
-        self._read += len(whole + newline)
-        lines = whole.decode(errors="replace").splitlines()
+            full_lines, newline, _ = log.read().rpartition(b"\n")
+        self._read += len(full_lines + newline)
+        lines = full_lines.decode(errors="replace").splitlines()
         return [line for line in lines if _SERIOUS.search(line)]
 
 

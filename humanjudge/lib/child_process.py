@@ -14,14 +14,14 @@ _LONGEST_LINE = 200
 _TOLD_EVERY_SECONDS = 20
 
 
-class Ended(NamedTuple):
+class ProcessEnd(NamedTuple):
     """How a process ended: its exit code, or minus the signal that ended it; what it said last."""
 
     code: int
     last_line: str
 
 
-def manage(*words: str, still_running: Callable[[], object] = lambda: None) -> Ended:
+def manage(*words: str, still_running: Callable[[], object] = lambda: None) -> ProcessEnd:
     """Run a management command in a process of its own, and return how it ended.
 
     What it says of faults is in the log of this process, as if it were said here. Meanwhile
@@ -42,7 +42,7 @@ def manage(*words: str, still_running: Callable[[], object] = lambda: None) -> E
                 else:
                     break
     except OSError as error:
-        return Ended(1, f"no process can be started: {error}")
+        return ProcessEnd(1, f"no process can be started: {error}")
     lines = last_output.decode(errors="replace").strip().splitlines()
     last = lines[-1] if lines else f"it ended with {child.returncode} and said nothing"
-    return Ended(child.returncode, last[:_LONGEST_LINE])
+    return ProcessEnd(child.returncode, last[:_LONGEST_LINE])

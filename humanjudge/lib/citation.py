@@ -44,8 +44,8 @@ def escaped(text: str) -> str:
     >>> print(escaped("50% of {A} & B_1"))
     50\% of \{A\} \& B\_1
     """
-    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    return "".join(_ESCAPED.get(each, each) for each in line)
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return "".join(_ESCAPED.get(letter, letter) for letter in line)
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Citation:
 
     Examples
     --------
-    >>> at, head = datetime(2026, 11, 23), "3f9ac0de5b7d" + 52 * "0"
-    >>> cited = Citation("Judges of drawings", "https://x.example/r/1/", at, 412, head, "0.1.0")
+    >>> date, head = datetime(2026, 11, 23), "3f9ac0de5b7d" + 52 * "0"
+    >>> cited = Citation("Judges of drawings", "https://x.example/r/1/", date, 412, head, "0.1.0")
     >>> cited.text[:50]
     'Judges of drawings. HumanJudge 0.1.0, 23 November '
     >>> print(cited.bibtex)
@@ -71,7 +71,7 @@ class Citation:
 
     title: str
     address: str
-    at: datetime
+    sealed_at: datetime
     seq: int
     head: str
     version: str
@@ -90,8 +90,8 @@ class Citation:
         fields = {
             # Twice: a style must not write it in small letters.
             "title": f"{{{{{escaped(self.title)}}}}}",
-            "year": f"{{{self.at.year}}}",
-            "month": f"{self.at:%b}".lower(),
+            "year": f"{{{self.sealed_at.year}}}",
+            "month": f"{self.sealed_at:%b}".lower(),
             "howpublished": f"{{{escaped(self._product)}}}",
             "note": f"{{{note}}}",
             "url": f"{{{quote(self.address, safe=_OF_ADDRESSES)}}}",
@@ -105,7 +105,7 @@ class Citation:
 
     @property
     def _date(self) -> str:
-        return f"{self.at.day} {self.at:%B %Y}"
+        return f"{self.sealed_at.day} {self.sealed_at:%B %Y}"
 
     @property
     def _short(self) -> str:

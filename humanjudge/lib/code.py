@@ -75,17 +75,17 @@ def highlighted(text: str, language: str = "") -> SafeString:
     """
     is_long = len(text) > LONGEST or any(len(line) > LONGEST_LINE for line in text.splitlines())
     lexer = None if is_long else _lexer_of(text, language)
-    html = "".join(_marked(lexer, text)) if lexer else escape(text)
+    html = "".join(_highlighted(lexer, text)) if lexer else escape(text)
     return mark_safe(html)  # noqa: S308  every piece of text in it is escaped
 
 
-def _marked(lexer: "Lexer", text: str) -> Iterator[str]:
+def _highlighted(lexer: "Lexer", text: str) -> Iterator[str]:
     """Yield the pieces of a text in their order, and the rest of it as it is."""
     from pygments.token import STANDARD_TYPES
 
     until, done = time.monotonic() + SECONDS, 0
-    for at, kind, piece in lexer.get_tokens_unprocessed(text):
-        if at != done or text[at : at + len(piece)] != piece or time.monotonic() > until:
+    for start, kind, piece in lexer.get_tokens_unprocessed(text):
+        if start != done or not text.startswith(piece, start) or time.monotonic() > until:
             break  # not every language's pieces are without gaps
         name = STANDARD_TYPES.get(kind, "")[:2]
         is_marked = name[:1] in _MARKED or name in _NAMES

@@ -40,9 +40,9 @@ def load() -> Path:
 
 
 def _data() -> Path:
-    given = os.environ.get("HUMANJUDGE_DATA")
-    if given or IS_CHECKOUT:
-        return (ROOT if IS_CHECKOUT else Path.cwd()) / Path(given or "var").expanduser()
+    folder = os.environ.get("HUMANJUDGE_DATA")
+    if folder or IS_CHECKOUT:
+        return (ROOT if IS_CHECKOUT else Path.cwd()) / Path(folder or "var").expanduser()
     if sys.platform == "darwin":
         return Path("~/Library/Application Support/humanjudge").expanduser()
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"

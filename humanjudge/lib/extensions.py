@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 GROUP: Final = "humanjudge.extensions"
-OWN: Final = "humanjudge"
+OWN_PACKAGE: Final = "humanjudge"
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}")
 _WORDS: Final = ("id", "title", "version", "description")
 
@@ -38,7 +38,7 @@ class Extension:
     description: str
 
     # What brought it: a distribution with its version.
-    package: str = OWN
+    package: str = OWN_PACKAGE
 
     @property
     def place(self) -> str:
@@ -73,16 +73,16 @@ class Registry(dict[str, E], Generic[E]):
             if not isinstance(text, str) or not text.strip():
                 raise ExtensionInvalid(f"{extension.place} must say its {word}")
         if not _ID.fullmatch(extension.id):
-            why = "at most 50 small letters, digits, - and _"
-            raise ExtensionInvalid(f"{extension.place}: the id {extension.id!r} must be {why}")
-        if other := find(extension.id):
-            both = f"{other.place} and {extension.place}"
+            rule = "at most 50 small letters, digits, - and _"
+            raise ExtensionInvalid(f"{extension.place}: the id {extension.id!r} must be {rule}")
+        if namesake := find(extension.id):
+            both = f"{namesake.place} and {extension.place}"
             raise ExtensionInvalid(f"two extensions are called {extension.id!r}: {both}")
         self[extension.id] = extension
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenExtension:
     """An extension that could not be loaded: what named it, what brought it, and why."""
 
     name: str
@@ -92,11 +92,11 @@ class Broken:
 
 _registries: Final[list["Registry[Any]"]] = []
 _loaded: Final[list[tuple["Registry[Any]", str]]] = []
-broken: Final[list[Broken]] = []
+broken: Final[list[BrokenExtension]] = []
 
 
 def find(extension_id: str) -> Extension | None:
-    return next((each[extension_id] for each in _registries if extension_id in each), None)
+    return next((kind[extension_id] for kind in _registries if extension_id in kind), None)
 
 
 def everything() -> Iterator[Extension]:
@@ -113,7 +113,8 @@ def load(names: Iterable[str] = ()) -> None:
     for registry, extension_id in _loaded:
         registry.pop(extension_id, None)
     _loaded.clear()
-    named = (EntryPoint(name=name, value=_as_entry(name), group=GROUP) for name in names)
+    values = {name: name if ":" in name else ":".join(name.rpartition(".")[::2]) for name in names}
+    named = (EntryPoint(name=name, value=value, group=GROUP) for name, value in values.items())
     installed = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value))
     for entry in dict.fromkeys([*installed, *named]):
         package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "the settings"
@@ -122,14 +123,9 @@ def load(names: Iterable[str] = ()) -> None:
         # An import may do anything, even end the process.
         except (Exception, SystemExit) as error:
             is_ours = isinstance(error, ExtensionInvalid)
-            why = str(error) if is_ours else f"{type(error).__name__}: {error}"
-            logger.warning("%s is left out: %s", entry.value, why, exc_info=not is_ours)
-            broken.append(Broken(entry.value, package, why))
-
-
-def _as_entry(name: str) -> str:
-    module, _, attribute = name.rpartition(".")
-    return name if ":" in name else f"{module}:{attribute}"
+            reason = str(error) if is_ours else f"{type(error).__name__}: {error}"
+            logger.warning("%s is left out: %s", entry.value, reason, exc_info=not is_ours)
+            broken.append(BrokenExtension(entry.value, package, reason))
 
 
 def _take(loaded: object, package: str) -> None:
@@ -155,8 +151,8 @@ def calling(extension: Extension, hook: str, *expected: type[Exception]) -> Iter
         raise
     except Exception as error:
         logger.exception("%s broke in %s", extension.place, hook)
-        what = f"{type(error).__name__}: {error}"
-        message = storable(f"The extension {extension.id} broke in {hook}: {what}", 1000)
+        failure = f"{type(error).__name__}: {error}"
+        message = storable(f"The extension {extension.id} broke in {hook}: {failure}", 1000)
         raise HookFailed(message) from error
 
 

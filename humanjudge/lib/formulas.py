@@ -52,7 +52,7 @@ _COMMANDS: Final = re.compile(
 _CHARACTER: Final = re.compile(r"&#x([0-9a-fA-F]{1,6});")
 _SPACE: Final = re.compile(r"-?0?\.\d+em|[0-2](?:\.\d+)?em")
 # What latex2mathml does not know, or numbers although the model wrote no number.
-_OTHER: Final = re.compile(
+_REPLACED_COMMANDS: Final = re.compile(
     r"(?P<start>\\(?:begin|end)\s*\{)(?:(?P<align>aligned|align)|gathered|gather\*?)\}"
     r"|\\arg(?![a-zA-Z])"
 )
@@ -90,13 +90,14 @@ def mathml(latex: str, *, is_display: bool) -> str | None:
     # A web server imports it, and its table of symbols, with the first formula.
     from latex2mathml.converter import Converter
 
-    if len(latex) > LONGEST or _nesting(latex) > DEEPEST or _COMMENT.search(latex):
+    open_braces = accumulate({"{": 1, "}": -1}.get(sign, 0) for sign in latex)
+    if len(latex) > LONGEST or max(open_braces, default=0) > DEEPEST or _COMMENT.search(latex):
         return None
     converter = Converter(xmlns="", display="block" if is_display else "inline")
     # Macros grow without bound: the place that takes none makes an error of their definition.
     converter.macros = cast("dict[str, Any]", MappingProxyType({}))
     try:
-        root = converter.convert_to_element(_OTHER.sub(_supported, latex))
+        root = converter.convert_to_element(_REPLACED_COMMANDS.sub(_supported, latex))
         del root.attrib["xmlns"]
         if not all(_is_set(element) for element in root.iter()):
             return None
@@ -108,16 +109,10 @@ def mathml(latex: str, *, is_display: bool) -> str | None:
         return None
 
 
-def _supported(other: re.Match[str]) -> str:
-    if not other["start"]:
+def _supported(command: re.Match[str]) -> str:
+    if not command["start"]:
         return r"\operatorname{arg}"
-    return other["start"] + ("align*}" if other["align"] else "matrix}")
-
-
-def _nesting(latex: str) -> int:
-    """Return how many braces are open at once."""
-    opened = accumulate({"{": 1, "}": -1}.get(each, 0) for each in latex)
-    return max(opened, default=0)
+    return command["start"] + ("align*}" if command["align"] else "matrix}")
 
 
 def _is_set(element: Element) -> bool:
@@ -133,7 +128,7 @@ def _is_set(element: Element) -> bool:
 
 
 def _letters(text: str) -> Counter[str]:
-    return Counter(each for each in normalize("NFKC", text) if each.isalnum())
+    return Counter(letter for letter in normalize("NFKC", text) if letter.isalnum())
 
 
 def add_formulas(markdown: MarkdownIt) -> None:
@@ -198,12 +193,12 @@ def _set(source: str) -> str | None:
     return mathml(source[1:-1], is_display=False)
 
 
-def _render(_: object, tokens: Sequence[Token], at: int, *_rest: object) -> str:
-    return _set(tokens[at].content) or escape(tokens[at].content)
+def _render(_: object, tokens: Sequence[Token], index: int, *_rest: object) -> str:
+    return _set(tokens[index].content) or escape(tokens[index].content)
 
 
-def _render_block(_: object, tokens: Sequence[Token], at: int, *_rest: object) -> str:
-    token = tokens[at]
+def _render_block(_: object, tokens: Sequence[Token], index: int, *_rest: object) -> str:
+    token = tokens[index]
     html = _set(token.content)
     if html is None:
         return f"<pre><code>{escape(token.content + token.info)}</code></pre>\n"

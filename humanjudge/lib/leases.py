@@ -16,7 +16,7 @@ def free(now: datetime | None = None) -> Q:
     return Q(leased_until__isnull=True) | Q(leased_until__lt=now or timezone.now())
 
 
-def held(now: datetime | None = None) -> Q:
+def active(now: datetime | None = None) -> Q:
     return Q(leased_until__gt=now or timezone.now())
 
 

@@ -85,7 +85,7 @@ def _finish(state: StateCore) -> None:
         elif token.nesting == -1:
             opened.pop()
         elif token.children:
-            if [each.tag for each in opened[-2:]] == ["li", "p"]:
+            if [parent.tag for parent in opened[-2:]] == ["li", "p"]:
                 _tick(token.children[0])
             _direct(opened, _direction(token.children))
 
@@ -114,8 +114,8 @@ def _direct(opened: list[Token], direction: str) -> None:
 
 
 def _direction(children: list[Token]) -> str:
-    for each in (each for child in children if child.type == "text" for each in child.content):
-        if (kind := bidirectional(each)) in ("L", "R", "AL"):
+    for letter in "".join(child.content for child in children if child.type == "text"):
+        if (kind := bidirectional(letter)) in ("L", "R", "AL"):
             return "ltr" if kind == "L" else "rtl"
     return ""
 

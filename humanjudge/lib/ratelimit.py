@@ -32,12 +32,12 @@ class RateLimit:
         with self._lock:
             tokens, since = self._buckets.pop(key, (float(self.burst), now))
             tokens = min(self.burst, tokens + (now - since) * self.per_second)
-            lacking = max(1 - tokens, 0.0)
-            self._buckets[key] = (tokens if lacking else tokens - 1, now)
+            missing_tokens = max(1 - tokens, 0.0)
+            self._buckets[key] = (tokens if missing_tokens else tokens - 1, now)
             # The ones not heard of for longest are full again by now, or nearly so.
             if len(self._buckets) > MOST_BUCKETS:
                 self._buckets.popitem(last=False)
-        return lacking / self.per_second
+        return missing_tokens / self.per_second
 
     def give_back(self, key: Hashable) -> None:
         """Undo a take of something that is not to count, as a login that was right."""

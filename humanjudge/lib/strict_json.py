@@ -88,16 +88,16 @@ class Cursor:
         self._decoder = _LENIENT if has_nan else _STRICT
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         self._text = ""
-        self._at = 0
+        self._position = 0
         self._ended = False
 
     def peek(self) -> str:
         """Return the next character that is not blank, and stay before it; "" at the end."""
         while True:
-            while self._at < len(self._text):
-                if self._text[self._at] not in _BLANK:
-                    return self._text[self._at]
-                self._at += 1
+            while self._position < len(self._text):
+                if self._text[self._position] not in _BLANK:
+                    return self._text[self._position]
+                self._position += 1
             if self._ended:
                 return ""
             self._fill()
@@ -110,7 +110,7 @@ class Cursor:
             while self.peek() != closing:
                 self._take(",")
                 yield
-        self._at += 1
+        self._position += 1
 
     def members(self) -> Iterator[str]:
         """Stop behind each key of an object; the caller takes or skips its value."""
@@ -126,22 +126,22 @@ class Cursor:
         self.peek()
         size = _CHUNK
         while isinstance(result := self._attempt(), str):
-            if len(self._text) - self._at > MAX_RECORD:
+            if len(self._text) - self._position > MAX_RECORD:
                 raise NotJson(f"{result}, or a record of more than {MAX_RECORD:,} characters")
             if self._ended:
                 raise NotJson(result)
             self._fill(size)
             size *= 2
         value, end = result
-        if end - self._at > MAX_RECORD:
+        if end - self._position > MAX_RECORD:
             raise NotJson(f"a record of more than {MAX_RECORD:,} characters")
-        self._at = end
+        self._position = end
         return value
 
     def _attempt(self) -> tuple[object, int] | str:
         """Return the next value and where it ends, or why there is none in what was read yet."""
         try:
-            value, end = self._decoder.raw_decode(self._text, self._at)
+            value, end = self._decoder.raw_decode(self._text, self._position)
         except json.JSONDecodeError as error:
             return f"not JSON: {error.msg}"
         except (ValueError, RecursionError) as error:
@@ -165,9 +165,9 @@ class Cursor:
     def _take(self, expected: str) -> None:
         next_one = self.peek()
         if next_one != expected:
-            where = repr(next_one) if next_one else "the file's end"
-            raise NotJson(f"not JSON: {expected!r} expected, found {where}")
-        self._at += 1
+            place = repr(next_one) if next_one else "the file's end"
+            raise NotJson(f"not JSON: {expected!r} expected, found {place}")
+        self._position += 1
 
     def _fill(self, size: int = _CHUNK) -> None:
         data = self._stream.read(size)
@@ -177,5 +177,5 @@ class Cursor:
         except UnicodeDecodeError as error:
             byte = error.object[error.start]
             raise NotJson(f"not UTF-8 (byte 0x{byte:02x}): save the file as UTF-8") from error
-        self._text = self._text[self._at :] + more
-        self._at = 0
+        self._text = self._text[self._position :] + more
+        self._position = 0

@@ -26,7 +26,7 @@ class Cell:
     # How sure the figure is; what is behind it; why it or its interval is missing.
     small: str = ""
     title: str = ""
-    why: str = ""
+    reason: str = ""
     # The number of the note that says why, see `numbered`.
     note: int | None = None
     css: str = "num"
@@ -141,8 +141,8 @@ class Table:
     are_cards: bool = False
 
 
-def missing(why: str) -> Cell:
-    return Cell(DASH, title=why, why=why)
+def missing(reason: str) -> Cell:
+    return Cell(DASH, title=reason, reason=reason)
 
 
 def name_cell(name: str, *, tag: str = "", css: str = "", small: str = "") -> Cell:
@@ -162,11 +162,11 @@ def numbered(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     >>> [cell.note for cell in rows[0].cells], notes
     ([1, 1], ['No votes.'])
     """
-    notes = list(dict.fromkeys(cell.why for row in rows for cell in row.cells if cell.why))
-    number = {why: place for place, why in enumerate(notes, start=1)}
+    notes = list(dict.fromkeys(cell.reason for row in rows for cell in row.cells if cell.reason))
+    number = {reason: place for place, reason in enumerate(notes, start=1)}
 
     def noted(cell: Cell) -> Cell:
-        return replace(cell, note=number[cell.why]) if cell.why else cell
+        return replace(cell, note=number[cell.reason]) if cell.reason else cell
 
     return [replace(row, cells=[noted(cell) for cell in row.cells]) for row in rows], notes
 
@@ -179,8 +179,8 @@ def matrix(
     for number, row in enumerate(order, start=1):
         heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
         head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
-        own = Cell(DASH, css="num muted")
-        cells = [own if row == column else cell(row, column) for column in order]
+        diagonal = Cell(DASH, css="num muted")
+        cells = [diagonal if row == column else cell(row, column) for column in order]
         rows.append(Row(names[row], [head, *cells]))
     return Table(label, heads, rows)
 
@@ -194,8 +194,8 @@ def sort_link(query: Mapping[str, str], sort: str, usual: str) -> str:
     ('?q=ann&sort=-votes', '?')
     """
     passing = ("sort", "page", "seen", "parts")
-    kept = {name: value for name, value in query.items() if name not in passing}
-    return "?" + urlencode(kept | ({} if sort == usual else {"sort": sort}))
+    parameters = {name: value for name, value in query.items() if name not in passing}
+    return "?" + urlencode(parameters | ({} if sort == usual else {"sort": sort}))
 
 
 def signed(points: float, decimals: int = 1) -> str:

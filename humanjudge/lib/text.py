@@ -109,8 +109,8 @@ def odds(evidence: float) -> str:
         return f"over {MOST_ODDS:,} : 1"
     unit = 0.1 if evidence < 10 else 10.0 ** max(0, math.floor(math.log10(evidence)) - 2)
     # What is 120 but for the rounding of floats is to be no 119.
-    whole = math.floor(evidence / unit * (1 + 1e-9)) * unit
-    return f"{whole:,.1f}".removesuffix(".0") + " : 1"
+    rounded = math.floor(evidence / unit * (1 + 1e-9)) * unit
+    return f"{rounded:,.1f}".removesuffix(".0") + " : 1"
 
 
 def harmless(text: str) -> str:
@@ -122,8 +122,8 @@ def harmless(text: str) -> str:
     ("'=1+1", "'  =1+1", 'judge')
     """
     # Some spreadsheets leave blanks out before they look, and marks that nobody sees.
-    seen = text.lstrip().lstrip("\u200b\ufeff").lstrip()
-    return f"'{text}" if text.startswith(_FORMULA) or seen.startswith(_FORMULA) else text
+    visible = text.lstrip().lstrip("\u200b\ufeff").lstrip()
+    return f"'{text}" if text.startswith(_FORMULA) or visible.startswith(_FORMULA) else text
 
 
 def excerpt(text: str, most: int = 120) -> str:
@@ -135,5 +135,5 @@ def excerpt(text: str, most: int = 120) -> str:
     "'I cannot…'"
     """
     words = " ".join(text.strip()[: 8 * most].split())
-    line = "".join(each for each in words if each.isprintable())
+    line = "".join(letter for letter in words if letter.isprintable())
     return f"'{line[:most].rstrip()}…'" if len(line) > most else f"'{line}'"

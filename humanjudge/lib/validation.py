@@ -78,13 +78,13 @@ def _check_json(value: object) -> object:
     """Look into all of a JSON value, however deep it is."""
     left = [value]
     while left:
-        each = left.pop()
-        if isinstance(each, str):
-            _check_storable(each)
-        elif isinstance(each, float) and not math.isfinite(each):
+        node = left.pop()
+        if isinstance(node, str):
+            _check_storable(node)
+        elif isinstance(node, float) and not math.isfinite(node):
             raise PydanticKnownError("finite_number")
-        elif isinstance(each, dict | list):
-            left += [*each, *(each.values() if isinstance(each, dict) else ())]
+        elif isinstance(node, dict | list):
+            left += [*node, *(node.values() if isinstance(node, dict) else ())]
     return value
 
 
@@ -120,10 +120,10 @@ Caption: TypeAlias = Annotated[
 ]
 # To JSON, 30.0 is a whole number; what is strict takes no float for one.
 # Last of what an integer is annotated with, or the JSON schema would lose its limits.
-WHOLE: Final = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
+INTEGER: Final = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
 
 
-def one_of(options: Sequence[str]) -> Any:
+def choice_type(options: Sequence[str]) -> Any:
     """Return the type of one of some texts that are known only when the program runs."""
     return Literal.__getitem__(tuple(options))
 
@@ -173,18 +173,18 @@ def validated(
 
 @cache
 def _schema(model: type[BaseModel]) -> Schema:
-    whole = model.model_json_schema()
+    schema = model.model_json_schema()
 
     def inlined(node: Any) -> Any:
         if isinstance(node, list):
-            return [inlined(each) for each in node]
+            return [inlined(child) for child in node]
         if not isinstance(node, dict):
             return node
         if "$ref" in node:
-            return inlined(whole["$defs"][node["$ref"].rpartition("/")[2]])
-        return {key: inlined(each) for key, each in node.items()}
+            return inlined(schema["$defs"][node["$ref"].rpartition("/")[2]])
+        return {key: inlined(child) for key, child in node.items()}
 
-    return {key: inlined(each) for key, each in whole.items() if key != "$defs"}
+    return {key: inlined(child) for key, child in schema.items() if key != "$defs"}
 
 
 def json_schema(model: type[BaseModel]) -> Schema:
@@ -214,7 +214,7 @@ def _errors(
                 continue
             *above, key = error["loc"]
             message = f"unknown{meant(str(key), _keys(_schema(model), above))}"
-        yield ConfigError(_where(error, data, path), message)
+        yield ConfigError(_error_path(error, data, path), message)
     if unknown > _MOST_UNKNOWN:
         yield ConfigError(path, f"{unknown - _MOST_UNKNOWN:,} more keys are unknown")
 
@@ -269,20 +269,20 @@ def _message(error: ErrorDetails) -> str:
     if kind == "wrong_type" or kind in _TYPE_NAMES:
         # The value is not quoted: the text of one nested deeply cannot even be made.
         is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
-        given = "one this large" if is_huge else _TYPES.get(type(value), type(value).__name__)
-        return f"must be {_TYPE_NAMES.get(kind, error['msg'])}, not {given}"
+        type_name = "one this large" if is_huge else _TYPES.get(type(value), type(value).__name__)
+        return f"must be {_TYPE_NAMES.get(kind, error['msg'])}, not {type_name}"
     if kind in ("literal_error", "union_tag_invalid"):
         options = re.findall("'([^']*)'", context.get("expected") or context["expected_tags"])
-        chosen = str(context.get("tag", value))
-        return f"{excerpt(chosen, 60)} must be one of {', '.join(options)}{meant(chosen, options)}"
+        choice = str(context.get("tag", value))
+        return f"{excerpt(choice, 60)} must be one of {', '.join(options)}{meant(choice, options)}"
     if kind in _MESSAGES:
         length = len(value) if hasattr(value, "__len__") else 0
-        whole = {k: int(v) for k, v in context.items() if isinstance(v, float) and v.is_integer()}
-        return _MESSAGES[kind].format_map({**context, **whole, "length": length})
+        limits = {k: int(v) for k, v in context.items() if isinstance(v, float) and v.is_integer()}
+        return _MESSAGES[kind].format_map({**context, **limits, "length": length})
     return error["msg"].removeprefix("Value error, ")
 
 
-def _where(error: ErrorDetails, data: object, path: str) -> str:
+def _error_path(error: ErrorDetails, data: object, path: str) -> str:
     """Return where a mistake stands, without what pydantic adds to the place for itself."""
     place = error["loc"]
     path = _path(place[:-1] if place[-1:] == ("[key]",) else place, data, path, skips=True)

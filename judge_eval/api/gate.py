@@ -12,7 +12,7 @@ from pydantic import AfterValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import fixed, listed, number_of
-from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, validated
+from humanjudge.lib.validation import INTEGER, ConfigInvalid, Part, validated
 from judge_eval.api.access import KeyRouter, Prefix, key_of, run_of
 from judge_eval.api.votes import Computing, run_to_read
 from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
@@ -109,7 +109,7 @@ class Missing(Part):
 
     judge: Annotated[str, Field(min_length=1, max_length=200)]
     provider: Annotated[str, Field(max_length=50)] = DEFAULT_PROVIDER
-    at: Annotated[Entries, WHOLE] | None = None
+    at: Annotated[Entries, INTEGER] | None = None
 
 
 class Requested(Schema):

@@ -15,7 +15,7 @@ from ninja.errors import HttpError
 from pydantic import BaseModel, ConfigDict, computed_field
 
 from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import WHOLE, Name, Part, Text, json_schema, validated
+from humanjudge.lib.validation import INTEGER, Name, Part, Text, json_schema, validated
 from judge_eval.api.access import (
     Counts,
     KeyRouter,
@@ -196,8 +196,8 @@ class SimulateIn(BaseModel, strict=True):
     model_config = ConfigDict(json_schema_extra={"example": {"choice": "auto", "limit": 10}})
 
     choice: str = "auto"
-    limit: Annotated[int, Field(ge=1), WHOLE] | None = None
-    seed: Annotated[int, WHOLE] = 0
+    limit: Annotated[int, Field(ge=1), INTEGER] | None = None
+    seed: Annotated[int, INTEGER] = 0
 
 
 _EXAMPLE = {

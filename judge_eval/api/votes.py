@@ -312,7 +312,7 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
         recorded = _cast_at_once(api_key, run_id, body) or _cast(api_key, run_id, body)
     except AnswerInvalid as invalid:
         field = "winner" if invalid.field == "choice" else invalid.field
-        raise HttpError(422, f"{field}: {invalid.why}") from invalid
+        raise HttpError(422, f"{field}: {invalid.reason}") from invalid
     return {
         "ok": True,
         "task_id": recorded.item,
@@ -355,7 +355,7 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
         raise HttpError(409, item.unusable or "this task is not open for voting yet")
     ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
     answer = ballot.answer(body.posted(), left="")
-    return cast_vote(ballot, answer.choice, left="", further=answer.further)
+    return cast_vote(ballot, answer.choice, left="", details=answer.details)
 
 
 def run_to_read(request: HttpRequest, run_id: str, part: str = "") -> tuple[Run, bool]:

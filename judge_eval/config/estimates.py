@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, PlainSerializer
 
-from humanjudge.lib.validation import WHOLE, Part
+from humanjudge.lib.validation import INTEGER, Part
 from judge_eval.config.run_config import JudgeSpec, RunConfig
 from judge_eval.prompts.judge import Message, messages
 from voting.conversations import messages_of
@@ -39,7 +39,7 @@ class Price(Part):
 
     input: _Rate
     output: _Rate
-    picture_tokens: Annotated[int, Field(ge=0), WHOLE] = PICTURE_TOKENS
+    picture_tokens: Annotated[int, Field(ge=0), INTEGER] = PICTURE_TOKENS
 
 
 # Exact here, and a number in JSON.

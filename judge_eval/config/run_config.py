@@ -23,7 +23,7 @@ from pydantic_core import PydanticKnownError
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import excerpt
 from humanjudge.lib.validation import (
-    WHOLE,
+    INTEGER,
     Caption,
     ConfigError,
     ConfigInvalid,
@@ -35,7 +35,7 @@ from humanjudge.lib.validation import (
     StorableJson,
     Text,
     alone,
-    one_of,
+    choice_type,
     validated,
 )
 from judge_eval.baselines import (
@@ -126,10 +126,10 @@ Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)
 Epsilon: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 # Within how much agreement per vote two judges are practically the same, as a share.
 Margin: TypeAlias = Annotated[float, Field(gt=0, le=0.25, allow_inf_nan=False)]
-Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
+Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000), INTEGER]
 # What a provider calls its levels: low, medium, high and others.
 Effort: TypeAlias = Annotated[Line, Field(max_length=20)]
-Votes: TypeAlias = Annotated[int, Field(ge=1, le=100), WHOLE]
+Votes: TypeAlias = Annotated[int, Field(ge=1, le=100), INTEGER]
 Usd: TypeAlias = Annotated[
     Decimal,
     Field(gt=0, le=MOST_USD),
@@ -206,11 +206,11 @@ class JudgeSpec(JudgePart):
     instructions: Long | Literal[""] = ""
     # Only of variants: their answers are set when these join.
     examples: Annotated[tuple[_Example, ...], Field(strict=False, max_length=MOST_EXAMPLES)] = ()
-    samples: Annotated[int, Field(ge=1, le=25), WHOLE] | None = None
+    samples: Annotated[int, Field(ge=1, le=25), INTEGER] | None = None
     # In place of the run's: both, one that is drawn for each pair, or always the same.
     orders: Literal["both", "random", "AB", "BA"] | None = None
     # How often the same is asked, to see whether it is answered alike; the first answer counts.
-    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS), WHOLE] = 1
+    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS), INTEGER] = 1
     type: Extension = ONE_MODEL
     # Whom a judge of another type may ask, and what else that type wants to know.
     parts: Annotated[tuple[_JudgePart, ...], Field(strict=False, max_length=25)] = ()
@@ -305,9 +305,9 @@ class Judging(_Sampling):
     """
 
     temperature: Temperature = 0.0
-    prompt_version: one_of(tuple(judge.VERSIONS)) = judge.CURRENT  # type: ignore[valid-type]
+    prompt_version: choice_type(tuple(judge.VERSIONS)) = judge.CURRENT  # type: ignore[valid-type]
     max_tokens: Tokens = 400
-    samples: Annotated[int, Field(ge=1, le=25), WHOLE] = 1
+    samples: Annotated[int, Field(ge=1, le=25), INTEGER] = 1
 
 
 class Overlap(Part):
@@ -362,7 +362,7 @@ class JoiningJudges(Part):
 
     judges: Annotated[tuple[_Judge, ...], Field(strict=False, min_length=1, max_length=50)]
     # So many voted items of the tuning half are drawn as examples of each, beside those it names.
-    draw_examples: Annotated[int, Field(ge=0, le=MOST_EXAMPLES), WHOLE] = 0
+    draw_examples: Annotated[int, Field(ge=0, le=MOST_EXAMPLES), INTEGER] = 0
     provider: Provider = DEFAULT_PROVIDER
     # Of a run whose judges are imported; others go on as their config says.
     judging: Judging = Judging()

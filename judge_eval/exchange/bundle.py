@@ -23,7 +23,7 @@ from pydantic import (
 from humanjudge.lib.strict_json import JsonObject, NotJson, loads
 from humanjudge.lib.validation import Caption
 from judge_eval.config.run_config import Epsilon
-from voting.choices import ONE, PASS_FLAG
+from voting.choices import MILLION, PASS_FLAG
 from voting.kinds import KINDS, LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
 from voting.ledger.decisions import Decision, groups_in, margin_in, votes_required_in
@@ -252,7 +252,7 @@ class Vote(_Sealed):
     run: UUID
     voter: Pseudonym
     choice: Chosen
-    value: Annotated[int, Field(ge=0, le=ONE)] | None
+    value: Annotated[int, Field(ge=0, le=MILLION)] | None
     category: Annotated[str, Field(max_length=60)]
     left_side: Literal["A", "B", ""]
     rubric: RubricRef

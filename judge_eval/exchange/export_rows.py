@@ -22,7 +22,7 @@ from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
 from voting import tuning
-from voting.choices import ONE, WRONG, quality_of, row_of
+from voting.choices import MILLION, WRONG, quality_of, row_of
 from voting.kinds import SEPARATOR, Options, is_ordered, kind_of, options_of
 from voting.kinds import grade_of as quality_in
 from voting.ledger.chain import timestamp
@@ -73,7 +73,9 @@ def _verdicts(run: Run) -> QuerySet[Verdict]:
 
 def _votes(run: Run) -> QuerySet[Entry]:
     # Pretend votes would be taken for those of people.
-    return Entry.objects.filter(tuning.shown_in(run.queue), queue=run.queue_id, simulated=False)
+    return Entry.objects.filter(
+        tuning.visible_votes(run.queue), queue=run.queue_id, simulated=False
+    )
 
 
 def judge_names(run: Run) -> dict[UUID, str]:
@@ -236,7 +238,7 @@ def label_of(row: Verdict | Entry, choice: str, task: str) -> Label:
 def grade_of(vote: Entry, asks: Options, task: str) -> Label:
     """Return what a person said: where grades are asked for, a number from 0 to 1."""
     if asks.takes_grades and vote.value is not None:
-        return vote.value / ONE
+        return vote.value / MILLION
     return label_of(vote, vote.choice, task)
 
 

@@ -299,7 +299,7 @@ def unfinished() -> QuerySet[Import]:
 
 
 def _is_at_work() -> bool:
-    return unfinished().filter(leases.held()).exists()
+    return unfinished().filter(leases.active()).exists()
 
 
 def seconds_to_read(job: Import) -> int:

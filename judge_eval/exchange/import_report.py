@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import WHOLE, Caption, ConfigInvalid, Name, Part, Text
+from humanjudge.lib.validation import INTEGER, Caption, ConfigInvalid, Name, Part, Text
 from judge_eval.config.run_config import Epsilon
 from judge_eval.exchange.row_models import Kind, LeftOut, Note, RowError
 from voting.choices import CHOICES
@@ -110,14 +110,14 @@ class ImportOptions(Part):
     criteria: Annotated[
         list[Criterion], Field(max_length=20, description="JSON"), AfterValidator(_graded)
     ] = []
-    extra_votes: Annotated[int, Field(ge=0, le=100), WHOLE] = Field(
+    extra_votes: Annotated[int, Field(ge=0, le=100), INTEGER] = Field(
         0, description="more of them on an item where people disagree"
     )
     critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = Field(
         0.05, description="of graded votes that agree, at most: 0.05"
     )
     epsilon: Epsilon = Field(0.2, description="how much worse than a person a judge may be: 0.2")
-    votes_per_pair: Annotated[int, Field(ge=1, le=100), WHOLE] = 1
+    votes_per_pair: Annotated[int, Field(ge=1, le=100), INTEGER] = 1
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
     open_for_voting: bool | None = None
     skip_errors: bool = False

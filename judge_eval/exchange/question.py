@@ -16,7 +16,7 @@ from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind
 from judge_eval.exchange.row_models import MAIN, Misfit, Row, ShapeName, checked
-from voting.choices import DEFAULT_BALLOT, ONE, PASS_FLAG, in_order
+from voting.choices import DEFAULT_BALLOT, MILLION, PASS_FLAG, in_order
 from voting.kinds import (
     LONGEST_CHOICE,
     LONGEST_WORD,
@@ -85,8 +85,8 @@ def _pass_flag(raw: Label) -> Answer:
     if worth is None or not 0 <= worth <= 1:
         quoted = shorten(str(raw))
         raise Unfit(f"{quoted!r} is neither {PASS}, {FLAG} nor a number within 0..1")
-    value = round(worth * ONE)
-    return Answer(PASS if 2 * value >= ONE else FLAG, value=value)
+    value = round(worth * MILLION)
+    return Answer(PASS if 2 * value >= MILLION else FLAG, value=value)
 
 
 # Words that can mean nothing else, and those that are taken for such beside them alone: where all
@@ -360,7 +360,7 @@ class Question:
             if (label := row.labels.get(name)) is None:
                 raise Misfit("labels", f"no answer to {name!r}, which is a criterion")
             grade = checked(f"labels.{name}", label, partial(answer_of, "pass_flag"))
-            grades[name] = (grade.value or 0) / ONE
+            grades[name] = (grade.value or 0) / MILLION
         return grades
 
     def statement(self, row: Row) -> Columns | None:

@@ -22,7 +22,7 @@ from voting.ledger.decisions import EXCLUDED
 from voting.ledger.groups import groups_at
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
 from voting.order import fresh_turn
-from voting.pictures.images import NoPicture, kept
+from voting.pictures.images import NoPicture, store_data_url
 
 _OF_RUN: Final = set(
     "name question note epsilon budget_nano spent_nano created_at started_at".split()
@@ -218,7 +218,7 @@ class Rows:
         output = Inference(project=self.project, **self.columns(line, record))
         if output.kind == Inference.Kind.IMAGE and output.output:
             try:
-                output.output = kept(output.output)
+                output.output = store_data_url(output.output)
             except NoPicture as error:
                 raise BundleError(line, "output", str(error)) from error
         return output

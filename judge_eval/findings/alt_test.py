@@ -12,7 +12,7 @@ from judge_eval.findings.model import AgainstPerson, AltTest, AltTestJudge
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.selectors import TUNED_ON
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
-from voting.choices import ONE, quality_of
+from voting.choices import MILLION, quality_of
 from voting.kinds import kind_of, options_of
 from voting.models import Entry, Queue
 
@@ -58,7 +58,7 @@ def answers_of(
     for who, position, choice, labels, value in _rows(votes, every, *names):
         if position in positions:
             voted_on.add(position)
-            worth = None if value is None else value / ONE
+            worth = None if value is None else value / MILLION
             reading.take(reading.people, (who, position), choice, labels, worth)
     names = ("judge_id", "item__position", "winner", "labels", "score_a")
     for judge, position, winner, labels, score in _rows(verdicts, every, *names):

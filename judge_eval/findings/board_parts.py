@@ -121,7 +121,7 @@ def _figures(line: BoardLine, figures: RunFindings | None, workshop: str) -> Row
         free = line.is_baseline
         cells = {c.figure: Cell() if free and c.is_of_calls else absent for c in COLUMNS}
         if line.share is not None:
-            cells["overall"] = Cell(percent(line.share), why=PENDING)
+            cells["overall"] = Cell(percent(line.share), reason=PENDING)
     judge = line.row.judge
     cells |= {"elo": elo_cell(line.elo)}
     href = f"{workshop}?judge={judge.pk}" if workshop and judge.is_asked else ""

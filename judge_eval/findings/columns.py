@@ -138,7 +138,7 @@ def _overall_within(judge: JudgeFindings, low: float | None, high: float | None)
         return missing(UNVOTED)
     main = percent(judge.overall.value, 1)
     if low is None or high is None:
-        return Cell(main, why=_sentence(judge.always_why) if judge.always_why else _NO_VALUE)
+        return Cell(main, reason=_sentence(judge.always_why) if judge.always_why else _NO_VALUE)
     return Cell(main, percent_span(low, high))
 
 
@@ -212,7 +212,7 @@ def _rating_cell(judge: JudgeFindings) -> Cell:
     main = f"{rating.value:.0f}"
     if rating.low is None or rating.high is None:
         why = f"No interval: {rating.why}."
-        return Cell(main, title=why, why=why)
+        return Cell(main, title=why, reason=why)
     title = f"95 % interval by bootstrap; games on {rating.n:,} comparisons"
     return Cell(main, span(rating.low, rating.high), title)
 
@@ -470,7 +470,7 @@ def elo_cell(elo: Elo) -> Cell:
         return missing(_sentence(elo.note))
     if not elo.note:
         return Cell(main, orders)
-    return Cell(main, f"{orders}, unusual order", why=_sentence(elo.note))
+    return Cell(main, f"{orders}, unusual order", reason=_sentence(elo.note))
 
 
 def people_cells(pairs: Share, first: Share) -> dict[str, Cell]:

@@ -54,7 +54,7 @@ def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
             generator.name,
             corrected.value,
             corrected.interval,
-            other=Level("people alone", generator.people.value),
+            second_level=Level("people alone", generator.people.value),
         )
         for generator, judge_rates in rows
         if _is_left(judge_rates)
@@ -110,7 +110,7 @@ def _share_cell(of: Estimate) -> Cell:
     if of.value is None:
         return missing(why)
     interval = "" if of.low is None or of.high is None else span(100 * of.low, 100 * of.high, 1)
-    return Cell(fixed(100 * of.value, 1), interval, why=why)
+    return Cell(fixed(100 * of.value, 1), interval, reason=why)
 
 
 def _error_cell(of: Estimate) -> Cell:

@@ -27,7 +27,7 @@ from judge_eval.selectors import (
 from judge_eval.stats import Annotations
 from judge_eval.stats.bootstrap import BoolArray
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
-from voting.choices import ONE, SIDES, SWAPPED
+from voting.choices import MILLION, SIDES, SWAPPED
 from voting.kinds import kind_of, options_of
 from voting.ledger.bulk_sql import one_moment
 from voting.ledger.counts import counted_in
@@ -422,7 +422,7 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     names = ("item_id", "voter__pseudonym", "choice", "labels", "value")
     is_graded = options_of(run.queue).takes_grades
     for pair, human, choice, labels, value in votes.order_by("seq").values_list(*names).iterator():
-        score = value / ONE if is_graded and value is not None else None
+        score = value / MILLION if is_graded and value is not None else None
         _note(humans.setdefault(human, {}), pair, choice, labels, score)
     by_judge: dict[str, Labels] = {str(judge.pk): {} for judge in judges}
     failed: list[tuple[str, UUID]] = []

@@ -36,7 +36,7 @@ def _extension_row(extension: extensions.Extension, row: Extension | None) -> Co
     return {
         "extension": extension,
         "is_enabled": is_enabled,
-        "source": "built in" if extension.package == extensions.OWN else extension.package,
+        "source": "built in" if extension.package == extensions.OWN_PACKAGE else extension.package,
         "state": f"{'On' if is_enabled else 'Off'}{', ' * bool(changed)}{changed}",
     }
 

@@ -36,7 +36,7 @@ from judge_eval.runs.providers import NANO
 from judge_eval.runs.verdicts import OUTPUT_LENGTH
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import find_run, run_page, score_text
-from voting.choices import LABELS, ONE, SWAPPED, VOTES_FOR, short_name
+from voting.choices import LABELS, MILLION, SWAPPED, VOTES_FOR, short_name
 from voting.conversations import latest
 from voting.disputes import Vote, majority
 from voting.kinds import kind_of
@@ -297,8 +297,8 @@ def _vote_in_words(vote: Entry) -> str:
     words = LABELS.get(vote.choice, vote.choice)
     if vote.category:
         words += f": {vote.category}"
-    is_between = vote.value not in (None, 0, ONE)
-    return f"{words} ({(vote.value or 0) / ONE:g})" if is_between else words
+    is_between = vote.value not in (None, 0, MILLION)
+    return f"{words} ({(vote.value or 0) / MILLION:g})" if is_between else words
 
 
 def _labels_beside(queue: Queue, labels: Context | None) -> Context | None:

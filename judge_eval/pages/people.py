@@ -35,7 +35,7 @@ from voting.curating import (
     MOST_VOTES,
     AlreadyDecided,
     CannotDecide,
-    Cost,
+    RoundCost,
     by_rules,
     change_for_all,
     change_for_disputed,
@@ -102,7 +102,7 @@ class VotesPerItemForm(forms.Form):
             overlap_votes=cleaned["overlap_votes"],
         )
 
-    def cost(self) -> Cost:
+    def cost(self) -> RoundCost:
         if self.is_for_all:
             return cost_of(self.queue, by_rules(self.queue, self.rules))
         return cost_of(self.queue, dict.fromkeys(disputed(self.queue), self.cleaned_data["votes"]))
@@ -326,7 +326,7 @@ def _pace_in_words(pace: Pace) -> str:
     return words
 
 
-def _cost_in_words(cost: Cost | None, queue: Queue) -> str:
+def _cost_in_words(cost: RoundCost | None, queue: Queue) -> str:
     """Say what a change comes to, as the votes stand now."""
     if cost is None:
         return ""
@@ -407,8 +407,9 @@ def exclude(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
     if not form.is_valid():
         raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
     cleaned = form.cleaned_data
+    reason = cleaned.pop("why")
     try:
-        exclude_voter(voter.pk, run.queue, _lead(request, run), **cleaned)
+        exclude_voter(voter.pk, run.queue, _lead(request, run), reason, **cleaned)
     except AlreadyDecided as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{voter} is excluded; the figures follow in a moment.")

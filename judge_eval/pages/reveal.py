@@ -136,7 +136,7 @@ def _makers(item: Item, left: str) -> list[tuple[str, str]]:
     """Return who wrote what was voted on, with the side it stood on."""
     if item.b_id is None:
         return [("", item.a.generator)] if item.a.generator else []
-    one, other = item.seen(left)
+    one, other = item.displayed(left)
     return [("left", one.generator), ("right", other.generator)]
 
 

@@ -43,7 +43,7 @@ from judge_eval.models import Provider, Run
 from judge_eval.runs import extension_check, providers
 from judge_eval.selectors import switched_off
 from judge_eval.web import LINES, shortened
-from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
+from voting.access import NO_NEW_PROJECTS, Actor, can_make_projects, projects_where
 from voting.choices import CHOICES, LABELS, SIDES, WITHOUT_SIDE
 from voting.forms import ProjectField, completed
 from voting.models import Queue
@@ -71,7 +71,7 @@ class ProjectForm(forms.Form):
     new_project = forms.CharField(label="Name of the new project", max_length=200, required=False)
     run_config: RunConfig | None = None
 
-    def __init__(self, *args: Any, user: Who, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         project = cast("ProjectField", self.fields["project"])
         project.queryset = projects_where(user, "run").order_by("name")
@@ -238,7 +238,7 @@ class RunForm(ProjectForm):
     judging_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)
     judging_max_tokens = _number("Max verdict tokens")
 
-    def __init__(self, *args: Any, user: Who, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: Actor, **kwargs: Any) -> None:
         if args and args[0] is not None and "reveal" not in args[0]:
             args = (completed(args[0], empty_values(user)), *args[1:])
         super().__init__(*args, user=user, **kwargs)
@@ -452,7 +452,7 @@ def provider_names(usable: QuerySet[Provider]) -> list[str]:
     return names
 
 
-def empty_values(user: Who) -> Context:
+def empty_values(user: Actor) -> Context:
     """Return what stands in the form of a new run: the defaults of a config."""
     usual = names_for("text", CHOICES)
     data = {"name": "-", "models": ["-a", "-b"], "judges": ["random"], "prompts": ["-"]}
@@ -465,7 +465,7 @@ def empty_values(user: Who) -> Context:
     return values | {"provider": next(iter(provider_names(providers.offered_to(user))), "")}
 
 
-def form_values(config: RunConfig, user: Who) -> Context | None:
+def form_values(config: RunConfig, user: Actor) -> Context | None:
     """Return what would have to stand in the form for this config, None if it cannot say it."""
     values = _values(config)
     # Sent as it stands, the form must give the same config.

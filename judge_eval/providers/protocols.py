@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from humanjudge.lib.extensions import OWN, Extension, HookFailed, Registry, calling
+from humanjudge.lib.extensions import OWN_PACKAGE, Extension, HookFailed, Registry, calling
 from judge_eval.providers.chat import NO_KEY, ChatReply, ChatRequest, Endpoint, chat
 from judge_eval.providers.errors import CallFailed
 
@@ -41,7 +41,7 @@ def ask(protocol: str, endpoint: Endpoint, request: ChatRequest) -> ChatReply:
     if protocol not in PROTOCOLS:
         raise CallFailed(f"no provider type is called {protocol}", was_sent=False)
     provider = PROTOCOLS[protocol]
-    if provider.package == OWN:
+    if provider.package == OWN_PACKAGE:
         return provider.chat(endpoint, request)
 
     def without_key(text: str) -> str:

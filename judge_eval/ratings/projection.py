@@ -20,8 +20,8 @@ from voting.kinds import is_ordered, kind_of
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
 from voting.ledger.decisions import judges_left_out
-from voting.ledger.groups import last_touching, touched
-from voting.ledger.ledger import Difference, Fact, Projection, correct, votes_decided_on
+from voting.ledger.groups import last_regrouping, regrouped_queues
+from voting.ledger.ledger import Fact, Mismatch, Projection, correct, votes_decided_on
 from voting.models import Entry, Item
 
 CHUNK = 1_000
@@ -191,7 +191,7 @@ class JudgeElo(Projection):
         batches: dict[UUID | None, list[Fact]] = defaultdict(list)
         for entry in batch:
             queue = entry.target.queue_id if entry.target else entry.queue_id
-            for each in {queue} if queue else touched(self.project, entry, batch):
+            for each in {queue} if queue else regrouped_queues(self.project, entry, batch):
                 batches[each].append(entry)
         runs = Run.every.filter(queue__in=batches).select_related("queue").order_by("pk")
         self.parts = [_Batch(run, batches[run.queue_id]) for run in runs]
@@ -204,7 +204,7 @@ class JudgeElo(Projection):
         for part in self.parts:
             part.write()
 
-    def rebuild(self, *, write: bool) -> list[Difference]:
+    def rebuild(self, *, write: bool) -> list[Mismatch]:
         runs = Run.every.filter(queue__project=self.project).select_related("queue").order_by("pk")
         return [difference for run in runs for difference in _rebuild(run, write=write)]
 
@@ -360,7 +360,7 @@ def _write_answers(answers: Mapping[UUID, Sequence[int]]) -> None:
     update_many(Item, ANSWERS, [(*answers[pair], key(pair)) for pair in pairs])
 
 
-def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
+def _rebuild(run: Run, *, write: bool) -> Iterator[Mismatch]:
     payloads = _latest(_sealed_verdicts(run))
     stored = dict(Checkpoint.objects.filter(run=run).values_list("seq", "standings"))
     points = dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings"))
@@ -373,9 +373,9 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
     for seq in sorted(stored.keys() | fold.checkpoints.keys()):
         before, after = stored.get(seq), fold.checkpoints.get(seq)
         if before != after:
-            yield Difference(f"standings after entry {seq}", before, after)
+            yield Mismatch(f"standings after entry {seq}", before, after)
     if points != fold.points:
-        yield Difference(f"rating graph of run {run.pk}", len(points), len(fold.points))
+        yield Mismatch(f"rating graph of run {run.pk}", len(points), len(fold.points))
     if write and (stored, points) != (fold.checkpoints, fold.points):
         Fold(run, unrated).forget_after()
         fold.store()
@@ -387,7 +387,7 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
         _write_answers({pk: answers.get(pk, none) for pk in wrong})
     for pk, stored_answers in wrong.items():
         about = f"answers of judges on comparison {pk}"
-        yield Difference(about, stored_answers, answers.get(pk, none))
+        yield Mismatch(about, stored_answers, answers.get(pk, none))
 
 
 def _rebuild_ratings(
@@ -398,7 +398,7 @@ def _rebuild_ratings(
     left_out: Collection[str],
     *,
     write: bool,
-) -> Iterator[Difference]:
+) -> Iterator[Mismatch]:
     ratings = list(JudgeRating.objects.filter(judge__run=run).order_by("judge__position"))
     standings.grow(len(ratings))
     for place, rating in enumerate(ratings):
@@ -416,7 +416,7 @@ def _rebuild_ratings(
     own = Q(queue=run.queue_id) | Q(target__queue=run.queue_id)
     sealed = Entry.objects.filter(own, project=run.queue.project_id, seq__isnull=False)
     last = sealed.order_by("-seq").values_list("seq", flat=True).first() or 0
-    last = max(last, last_touching(run.queue))
+    last = max(last, last_regrouping(run.queue))
     board, _ = Board.objects.get_or_create(run=run)
     replayed = {"votes": standings.votes, "unblinded": unblinded, "seq": last}
     yield from correct(board, f"board of run {run.pk}", replayed, write=write)

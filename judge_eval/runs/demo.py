@@ -32,7 +32,7 @@ from voting.assignment import ballot_for
 from voting.ballots import Ballot
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.keys import create_key
-from voting.kinds import Answer, Label, kind_of, options_of
+from voting.kinds import Label, VoteAnswer, kind_of, options_of
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import insert_copies, insert_many
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
@@ -350,7 +350,7 @@ def simulate(run: Run, voter: Voter, choice: str, *, limit: int | None, seed: in
     return Simulated(voted, len(votes) - voted, pending.count())
 
 
-def _vote(ballot: Ballot, choice: str) -> tuple[Ballot, Answer]:
+def _vote(ballot: Ballot, choice: str) -> tuple[Ballot, VoteAnswer]:
     """Return what a choice comes to with a ballot: of a single item its value and labels too."""
     criteria = options_of(ballot).criteria
     grade = str(float(choice == "pass"))

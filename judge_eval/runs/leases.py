@@ -231,7 +231,7 @@ def note_refused(name: str, model: str, refused: Collection[str]) -> None:
 
 
 def calls_out(now: datetime) -> QuerySet[Call]:
-    return Call.objects.filter(leases.held(now), state=Call.State.WAITING, lease__isnull=False)
+    return Call.objects.filter(leases.active(now), state=Call.State.WAITING, lease__isnull=False)
 
 
 def allowed(provider: Provider, now: datetime, out: int, worker: UUID) -> int:

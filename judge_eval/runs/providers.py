@@ -22,7 +22,7 @@ from humanjudge.lib.validation import ConfigInvalid, Line, Name, Part, validated
 from judge_eval.config.estimates import Price, Prices
 from judge_eval.models import Provider, validate_base_url, validate_key_variable
 from judge_eval.providers.chat import NO_KEY, Endpoint
-from voting.access import Who, projects_where
+from voting.access import Actor, projects_where
 from voting.changes import note_change
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def usable_in(project: UUID | None) -> QuerySet[Provider]:
     return Provider.objects.filter(Q(project=None) | Q(project=project))
 
 
-def offered_to(who: Who) -> QuerySet[Provider]:
+def offered_to(who: Actor) -> QuerySet[Provider]:
     """Return the providers that somebody may use in some project."""
     return Provider.objects.filter(Q(project=None) | Q(project__in=projects_where(who, "run")))
 

@@ -136,7 +136,7 @@ def _examples_beside(
     beside = []
     for row, answer in _example_items(queue.pk, examples):
         if row.prompt_key != item.prompt_key and row.a.prompt != item.a.prompt:
-            outputs = [_content(each) for each in row.seen(left=order[0])]
+            outputs = [_content(each) for each in row.displayed(left=order[0])]
             chosen = SWAPPED[answer] if row.b and order == "BA" else answer
             beside.append(judge.Example(row.a.prompt, outputs, kind_of(queue).words(chosen)))
     return beside
@@ -204,7 +204,7 @@ def _question(call: Call, run: Run, provider: Provider) -> Question:
         assert call.prompt is not None  # the database says so
         messages = judge.generation_messages(config.kind, config.prompts[call.prompt].text)
     else:
-        outputs = item.seen(left=call.order[0]) if item.b else [item.a]
+        outputs = item.displayed(left=call.order[0]) if item.b else [item.a]
         if spec:
             examples = _examples_beside(item, queue, spec.examples, call.order)
             question = replace(question, instructions=spec.instructions, examples=examples)

@@ -285,7 +285,7 @@ def _enter_next(run: Run) -> None:
         note = f"No {kind_of(run.queue).noun} can be shown. {'; '.join(reasons)}."
         _enter(run, Run.State.FAILED, note)
     elif mode_of(run).wants_votes or len((run.config or {})["models"]) > 1:
-        _enter(run, Run.State.FAILED, kind_of(run.queue).lacking)
+        _enter(run, Run.State.FAILED, kind_of(run.queue).no_items_reason)
     elif generating.filter(state=Call.State.DONE).exists():
         _enter(run, Run.State.COMPLETE)
     else:

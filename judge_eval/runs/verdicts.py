@@ -35,7 +35,7 @@ from judge_eval.runs.hook_api import Asks, JudgeHelpers
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, couple_items, model_fingerprint
-from voting.choices import ONE
+from voting.choices import MILLION
 from voting.kinds import is_ordered, kind_of, options_of
 from voting.ledger import ledger
 from voting.models import Entry, Inference, Item, Queue
@@ -420,7 +420,7 @@ def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
     if item.b is None:
         about = judge.name, item.queue.kind, item.queue.ballot, seed
         return opinion_of_single(*about, _text_of(item.a))
-    baseline, outputs = BASELINES.get(judge.model or judge.name), item.seen(left=order[0])
+    baseline, outputs = BASELINES.get(judge.model or judge.name), item.displayed(left=order[0])
     first, second = map(_text_of, outputs)
     return baseline(first, second, seed) if baseline else None
 
@@ -545,4 +545,4 @@ def _score(verdict: Verdict, queue: Queue) -> int | None:
     """Return the score by which answers are put in order, in millionths."""
     if verdict.score_a is None or not is_ordered(queue):
         return None
-    return round(verdict.score_a * ONE)
+    return round(verdict.score_a * MILLION)

@@ -95,29 +95,29 @@ def composite(request: HttpRequest, run_id: Prefix, page: Annotated[int, Field(g
     read = sources.Outputs(run, [config])
     components = read.components(config)
     ranked = views.ranked_by(components, config, read)
-    whole, check = compute.whole(ranked.values()), views.check_of(config, ranked, read)
+    totals, check = compute.totals_of(ranked.values()), views.check_of(config, ranked, read)
     pages = Paginator(list(ranked), 200)
     listed = pages.get_page(page)
     pairs = {pair for output in listed for pair in read.pairs[output]}
     closed = hidden_from(api_key, run.queue.project, pairs)
     return _out(definition, config).model_dump() | {
-        "mean": whole.mean,
-        "with_value": whole.items,
-        "without_value": whole.without,
+        "mean": totals.mean,
+        "with_value": totals.items,
+        "without_value": totals.without,
         "gates": {
-            name: {"failed": whole.failed[name], "no_value": whole.missing[name]}
+            name: {"failed": totals.failed[name], "no_value": totals.missing[name]}
             for name in config.gates
         },
         "drift": [
             {
-                "quarter": each.quarter,
-                "votes": each.votes,
-                "outputs": each.figure.n,
-                "correlation": each.figure.value,
-                "interval": each.figure.interval,
-                "note": each.note,
+                "quarter": row.quarter,
+                "votes": row.votes,
+                "outputs": row.figure.n,
+                "correlation": row.figure.value,
+                "interval": row.figure.interval,
+                "note": row.note,
             }
-            for each in check.get("quarters", [])
+            for row in check.get("quarters", [])
         ],
         "drift_in_words": check["result"],
         "outputs": [

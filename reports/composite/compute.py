@@ -73,7 +73,7 @@ def composite_of_item(
     return Composite(min(1.0, fsum(w / total * present[name] for name, w in weights.items())))
 
 
-class Whole(NamedTuple):
+class CompositeTotals(NamedTuple):
     """The composites of many items: the mean of those that have one, and on how many each gate
     failed, or had no value.
     """
@@ -85,23 +85,22 @@ class Whole(NamedTuple):
     missing: Counter[str]
 
 
-def whole(composites: Collection[Composite]) -> Whole:
+def totals_of(composites: Collection[Composite]) -> CompositeTotals:
     """Take composites together; an item whose gate failed counts with its 0.
 
     Examples
     --------
-    >>> whole([Composite(0.82), Composite(0.0, "hard-gate fail: safe", "safe"), Composite(None)])
-    Whole(mean=0.41, items=2, without=1, failed=Counter({'safe': 1}), missing=Counter())
+    >>> failed = Composite(0.0, "hard-gate fail: safe", "safe")
+    >>> totals_of([Composite(0.82), failed, Composite(None)])
+    CompositeTotals(mean=0.41, items=2, without=1, failed=Counter({'safe': 1}), missing=Counter())
     """
-    values = [each.value for each in composites if each.value is not None]
+    values = [composite.value for composite in composites if composite.value is not None]
     failed, missing = (
-        Counter(
-            it.failed_gate for it in composites if it.failed_gate and it.is_missing == is_missing
-        )
+        Counter(c.failed_gate for c in composites if c.failed_gate and c.is_missing == is_missing)
         for is_missing in (False, True)
     )
     mean = fsum(values) / len(values) if values else None
-    return Whole(mean, len(values), len(composites) - len(values), failed, missing)
+    return CompositeTotals(mean, len(values), len(composites) - len(values), failed, missing)
 
 
 class Tally(NamedTuple):
@@ -111,7 +110,7 @@ class Tally(NamedTuple):
     number: int
 
 
-class Drift(NamedTuple):
+class QuarterDrift(NamedTuple):
     """The check of one quarter, such as ``2026 Q4``: a rank correlation, whose n counts items."""
 
     quarter: str
@@ -130,10 +129,10 @@ class Drift(NamedTuple):
         return self.figure.interval is not None and self.figure.interval[0] > 0
 
 
-def quarter_of(at: datetime) -> str:
-    if at.tzinfo is None:
-        raise ValueError(f"{at} has no time zone")
-    in_utc = at.astimezone(UTC)
+def quarter_of(vote_time: datetime) -> str:
+    if vote_time.tzinfo is None:
+        raise ValueError(f"{vote_time} has no time zone")
+    in_utc = vote_time.astimezone(UTC)
     return f"{in_utc.year} Q{(in_utc.month + 2) // 3}"
 
 
@@ -148,11 +147,11 @@ def spearman(pairs: tuple[tuple[float, float], ...], resampling: Resampling = DE
     n = len(pairs)
     if n < FEWEST:
         return no_figure(f"it takes {FEWEST} items that people voted on, there are {n}", n=n)
-    for values, what in zip(
+    for values, name in zip(
         zip(*pairs, strict=True), ("composite", "rate among people"), strict=True
     ):
         if np.ptp(values) < 1e-12:
-            return no_figure(f"every item has the same {what}, so there is no order to compare", n)
+            return no_figure(f"every item has the same {name}, so there is no order to compare", n)
     composites = ((item, x) for item, (x, _) in enumerate(pairs))
     rates = ((item, "people", y) for item, (_, y) in enumerate(pairs))
     return rank_correlation(composites, rates, resampling=resampling).by_human["people"]
@@ -162,7 +161,7 @@ def drift(
     composites: Mapping[Item, float | None],
     votes: Mapping[str, Mapping[Item, Tally]],
     resampling: Resampling = DEFAULT,
-) -> list[Drift]:
+) -> list[QuarterDrift]:
     """Compare the composite with people's votes, quarter by quarter, the oldest first.
 
     Items without a composite are left out, and counted.
@@ -175,7 +174,8 @@ def drift(
         missing = [item for item in tallies if item not in measured]
         gaps = left_out("items", missing, "they have no composite")
         figure = replace(spearman(pairs, resampling), left_out=gaps)
-        quarters.append(Drift(quarter, sum(tallies[item].number for item in measured), figure))
+        number = sum(tallies[item].number for item in measured)
+        quarters.append(QuarterDrift(quarter, number, figure))
     return quarters
 
 
@@ -194,7 +194,7 @@ def has_changed(older: Estimate, newer: Estimate) -> bool:
     return abs(z[0] - z[1]) > Z95 * sqrt(variance)
 
 
-def headline(quarters: Sequence[Drift]) -> str:
+def headline(quarters: Sequence[QuarterDrift]) -> str:
     """Say in a few words what the newest quarter with a figure shows."""
     checked = [quarter for quarter in quarters if quarter.figure.value is not None]
     if not checked:
@@ -203,7 +203,7 @@ def headline(quarters: Sequence[Drift]) -> str:
     return f"{orders} outputs as people do ({checked[-1].figure.value:z.2f})"
 
 
-def drift_in_words(quarters: Sequence[Drift]) -> str:
+def drift_in_words(quarters: Sequence[QuarterDrift]) -> str:
     """Say whether the composite ranks items as people do, and whether that has changed.
 
     The newest quarter with a figure is compared with the last one before it that has enough items.

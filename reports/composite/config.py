@@ -29,26 +29,26 @@ _WORDS: Final = {
 _ONE_RULE: Final = "say which 'range' becomes 0 to 1, as [1, 5], or which value it 'equals'"
 
 
-def _must(is_right: bool, problem: str) -> None:
+def _require(is_right: bool, problem: str) -> None:
     if not is_right:
         raise ValueError(problem)
 
 
 def _scalar(value: object) -> object:
-    _must(isinstance(value, str | int | float | bool), "must be text, a number, true or false")
+    _require(isinstance(value, str | int | float | bool), "must be text, a number, true or false")
     # No database stores half a surrogate pair.
-    _must(not re.search("[\ud800-\udfff]", str(value)), "holds half a surrogate pair")
+    _require(not re.search("[\ud800-\udfff]", str(value)), "holds half a surrogate pair")
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _range(ends: tuple[float, float]) -> tuple[float, float]:
-    _must(ends[0] < ends[1], "must be two numbers, the lower one first, as [1, 5]")
+    _require(ends[0] < ends[1], "must be two numbers, the lower one first, as [1, 5]")
     return ends
 
 
 def _gates(names: tuple[str, ...]) -> tuple[str, ...]:
     twice = [name for place, name in enumerate(names) if name in names[:place]]
-    _must(not twice, f"{', '.join(twice)}: is given twice")
+    _require(not twice, f"{', '.join(twice)}: is given twice")
     return names
 
 
@@ -77,10 +77,10 @@ class OfVerdicts(Part):
     judge: Line = Field(max_length=200)
 
 
-def _told(value: object) -> object:
+def _parsed_text(value: object) -> object:
     """Return the number, or the truth, that a text of a table writes; anything else as it is.
 
-    >>> _told(" 0,9 "), _told("True"), _told("4 stars"), _told("nan")
+    >>> _parsed_text(" 0,9 "), _parsed_text("True"), _parsed_text("4 stars"), _parsed_text("nan")
     (0.9, True, '4 stars', 'nan')
     """
     word = value.strip().lower() if isinstance(value, str) else ""
@@ -93,7 +93,7 @@ def _told(value: object) -> object:
 
 
 def _scaled(value: object, ends: tuple[float, float]) -> float | None:
-    value = _told(value)
+    value = _parsed_text(value)
     if isinstance(value, bool):
         return float(value)
     return (value - ends[0]) / (ends[1] - ends[0]) if isinstance(value, int | float) else None
@@ -116,7 +116,7 @@ class _Value(Part):
 
     @model_validator(mode="after")
     def _has_one_rule(self) -> Self:
-        _must((self.range is None) != (self.equals is None), _ONE_RULE)
+        _require((self.range is None) != (self.equals is None), _ONE_RULE)
         return self
 
     def scaled(self, value: object) -> float | None:
@@ -125,7 +125,7 @@ class _Value(Part):
             return _scaled(value, self.range)
         # 1 and 1.0 are the same, 1 and true are not. In a table all is text.
         if not isinstance(self.equals, str):
-            value = _told(value)
+            value = _parsed_text(value)
         is_same = value == self.equals and isinstance(value, bool) == isinstance(self.equals, bool)
         return None if value is None else float(is_same)
 
@@ -224,6 +224,6 @@ def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
 
 
 def _names(data: object, key: str) -> list[str]:
-    given = data.get(key) if isinstance(data, dict) else None
-    names = given if isinstance(given, dict | list | tuple) else ()
+    section = data.get(key) if isinstance(data, dict) else None
+    names = section if isinstance(section, dict | list | tuple) else ()
     return [name for name in names if isinstance(name, str) and re.fullmatch(NAME, name)]

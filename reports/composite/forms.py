@@ -156,23 +156,23 @@ def rows_of(post: QueryDict) -> list[Context]:
 
 
 def _row_of(name: str, data: Data) -> Context:
-    """Return what stands in the row of a component of a config."""
     source, counts = data["sources"][name], data["weights"].get(name, {})
     row = {"name": name, "source": _key(source), "gate": name in data["gates"]}
     row |= {"reason": counts.get("reason", "")}
-    written = {key: _written(value) for key, value in (counts | source).items()}
-    row |= {key: written[key] for key in ("weight", "equals") if key in written}
-    return row | dict(zip(("low", "high"), map(_written, source.get("range", ())), strict=False))
+    texts = {key: _scalar_text(value) for key, value in (counts | source).items()}
+    row |= {key: texts[key] for key in ("weight", "equals") if key in texts}
+    ends = map(_scalar_text, source.get("range", ()))
+    return row | dict(zip(("low", "high"), ends, strict=False))
 
 
-def _choices(sources: Sequence[Data], chosen: Sequence[str]) -> list[tuple[str, Any]]:
+def _choices(sources: Sequence[Data], chosen_keys: Sequence[str]) -> list[tuple[str, Any]]:
     """Return what a component may be, in groups, and what was chosen of what is not there."""
     groups: dict[str, dict[str, str]] = {}
     for source in sources:
         group = groups.setdefault(_GROUPS.get(source["from"], "Outputs"), {})
         group[_key(source)] = source_in_words(source)
     offered = {key for group in groups.values() for key in group}
-    for key in chosen:
+    for key in chosen_keys:
         if key and key not in offered:
             words = key
             with suppress(KeyError, TypeError):
@@ -216,12 +216,12 @@ def _scalar(text: str) -> object:
     return value if isinstance(value, str | int | float) else text
 
 
-def _written(value: object) -> str:
+def _scalar_text(value: object) -> str:
     """Write a value so that `_scalar` reads the same: text in quotes where it looks like another.
 
     Examples
     --------
-    >>> [_written(value) for value in ("yes", "5", 5.0, True)]
+    >>> [_scalar_text(value) for value in ("yes", "5", 5.0, True)]
     ['yes', '"5"', '5', 'true']
     """
     if isinstance(value, str) and value and _scalar(value.strip()) == value:

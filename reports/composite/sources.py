@@ -36,7 +36,7 @@ from reports.composite.config import (
     parse,
 )
 from reports.models import CompositeDefinition
-from voting.choices import ONE, PASS_FLAG, TABLE, VOTES_FOR, row_of
+from voting.choices import MILLION, PASS_FLAG, TABLE, VOTES_FOR, row_of
 from voting.kinds import kind_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
@@ -52,7 +52,7 @@ _QUARTER = TruncQuarter("at", tzinfo=UTC)
 Sums: TypeAlias = Iterable[tuple[UUID, float, int]]
 
 
-class Voted(NamedTuple):
+class VotedPair(NamedTuple):
     """The outputs of an item, and how many votes that count there are for each choice."""
 
     outputs: Sequence[UUID]
@@ -97,9 +97,9 @@ class Outputs:
         match source:
             case OfOutput(kind="win_rate"):
                 items = self._compared.values()
-                sums = (one for i in items for each in i.votes.items() for one in i.won(*each))
+                sums = (won for i in items for tally in i.votes.items() for won in i.won(*tally))
             case OfOutput(kind="pass_rate"):
-                sums = (one[1:] for one in self._passes)
+                sums = (row[1:] for row in self._passes)
             case OfOutput():
                 sums = self._rendered
             case Metadata():
@@ -128,8 +128,8 @@ class Outputs:
         output count whichever queue of the project they came through.
         """
         quarters = defaultdict(list)
-        for at, pk, total, count in self._passes if check == "pass_rate" else self._wins():
-            quarters[quarter_of(at)].append((pk, total, count))
+        for cast_at, pk, total, count in self._passes if check == "pass_rate" else self._wins():
+            quarters[quarter_of(cast_at)].append((pk, total, count))
         # In one order always: random draws depend on it.
         return {quarter: _added(sorted(sums)) for quarter, sums in quarters.items()}
 
@@ -184,12 +184,12 @@ class Outputs:
         if source.judge:
             labelled = ((v.item, None, v.labels) for v in self._verdicts[source.judge])
         for pk, output, answers in labelled:
-            whole = (answers or {}).get(source.task)
+            answer = (answers or {}).get(source.task)
             if output is not None:
-                yield output, whole
+                yield output, answer
             elif pk in self._compared and answers:
                 for side, about in zip("ab", self._compared[pk].outputs, strict=False):
-                    yield about, answers.get(f"{source.task}_{side}", whole)
+                    yield about, answers.get(f"{source.task}_{side}", answer)
 
     @cached_property
     def _labelled_votes(self) -> list[tuple[UUID | None, UUID | None, Any]]:
@@ -200,20 +200,20 @@ class Outputs:
     def _passes(self) -> list[tuple[datetime, UUID, float, int]]:
         votes = _votes(self._run).filter(value__isnull=False).annotate(quarter=_QUARTER)
         rows = votes.values_list("quarter", "item__a").annotate(Sum("value"), Count("pk"))
-        return [(at, pk, total / ONE, n) for at, pk, total, n in rows if pk in self.pairs]
+        return [(time, pk, total / MILLION, n) for time, pk, total, n in rows if pk in self.pairs]
 
     def _wins(self) -> Iterator[tuple[datetime, UUID, float, int]]:
         votes = _votes(self._run).filter(queue=self._run.queue_id, choice__in=self._part.choices)
         rows = votes.annotate(quarter=_QUARTER).values_list("quarter", "item", "choice")
-        for at, pk, choice, count in rows.annotate(Count("pk")):
+        for cast_at, pk, choice, count in rows.annotate(Count("pk")):
             if pk in self._compared:
-                yield from ((at, *won) for won in self._compared[pk].won(choice, count))
+                yield from ((cast_at, *won) for won in self._compared[pk].won(choice, count))
 
 
 def _inferences(run: Run) -> QuerySet[Inference]:
     compared = Item.objects.filter(queue=run.queue_id).order_by()
-    own = Q(pk__in=compared.values("a")) | Q(pk__in=compared.values("b")) | Q(call__run=run)
-    return Inference.objects.filter(own, project=run.queue.project_id)
+    is_of_run = Q(pk__in=compared.values("a")) | Q(pk__in=compared.values("b")) | Q(call__run=run)
+    return Inference.objects.filter(is_of_run, project=run.queue.project_id)
 
 
 def _votes(run: Run) -> QuerySet[Entry]:
@@ -227,15 +227,15 @@ def _votes(run: Run) -> QuerySet[Entry]:
 
 def _labelled(run: Run) -> QuerySet[Entry]:
     # In other runs of the project an output of this one may be voted on by itself.
-    own = Q(queue=run.queue_id) | Q(item__b__isnull=True, item__a__in=_inferences(run))
-    return _votes(run).filter(own).exclude(labels=None)
+    is_of_run = Q(queue=run.queue_id) | Q(item__b__isnull=True, item__a__in=_inferences(run))
+    return _votes(run).filter(is_of_run).exclude(labels=None)
 
 
-def _items(run: Run, part: Slice) -> dict[UUID, Voted]:
+def _items(run: Run, part: Slice) -> dict[UUID, VotedPair]:
     counts = {choice: VOTES_FOR[choice] for choice in (*part.choices, *PASS_FLAG)}
     rows = part.pairs(run).order_by("position").values("pk", "a", "b", *counts.values())
     return {
-        row["pk"]: Voted(
+        row["pk"]: VotedPair(
             [row[side] for side in "ab" if row[side]],
             {choice: row[name] for choice, name in counts.items()},
         )
@@ -243,8 +243,8 @@ def _items(run: Run, part: Slice) -> dict[UUID, Voted]:
     }
 
 
-def _scaled(source: Score | Label | Metadata, given: Iterable[tuple[UUID, object]]) -> Sums:
-    scaled = ((output, source.scaled(value)) for output, value in given)
+def _scaled(source: Score | Label | Metadata, values: Iterable[tuple[UUID, object]]) -> Sums:
+    scaled = ((output, source.scaled(value)) for output, value in values)
     return ((output, value, 1) for output, value in scaled if value is not None)
 
 
@@ -292,12 +292,12 @@ def proposal(run: Run) -> JsonObject:
         name if name in free else f"judge {place}": {"from": kind, "judge": name}
         for place, name in enumerate([*names][:MOST_PROPOSED], start=1)
     }
-    what = "Judges count alike" if sources else "What people choose is what the work is for"
+    reason = "Judges count alike" if sources else "What people choose is what the work is for"
     people = kind_of(run.queue).shares[0]
     sources = sources or {"preferred": {"from": people}}
     return {
         "label": "first",
-        "weights": {name: {"weight": 1, "reason": f"{what}."} for name in sources},
+        "weights": {name: {"weight": 1, "reason": f"{reason}."} for name in sources},
         "gates": ["rendered"],
         "sources": sources | {"rendered": {"from": "rendered"}},
         "check": people,
@@ -314,8 +314,8 @@ def offered(run: Run) -> list[dict[str, str]]:
         judges += [{"from": kind, "judge": name} for kind in kinds]
     verdicts = done.exclude(labels=None).values_list("judge__name", "labels")
     people = _labelled(run).values_list(Value(""), "labels")
-    for who, labels in (*people[:MOST_READ], *verdicts[:MOST_READ]):
-        tasks |= {(re.sub("_[ab]$", "", task), who) for task in labels}
+    for judge, labels in (*people[:MOST_READ], *verdicts[:MOST_READ]):
+        tasks |= {(re.sub("_[ab]$", "", task), judge) for task in labels}
     keys = {
         key
         for data in _inferences(run).values_list("metadata", flat=True)[:MOST_READ]
@@ -326,8 +326,8 @@ def offered(run: Run) -> list[dict[str, str]]:
         *({"from": kind} for kind in (*votes, "rendered")),
         *judges,
         *(
-            {"from": "label", "task": task} | ({"judge": who} if who else {})
-            for task, who in sorted(tasks)
+            {"from": "label", "task": task} | ({"judge": judge} if judge else {})
+            for task, judge in sorted(tasks)
         ),
         *({"from": "metadata", "key": key} for key in sorted(keys)),
     ]

@@ -49,14 +49,14 @@ def save_composite(request: HtmxRequest, run: Run) -> HttpResponse:
         return _page(request, run, form)
     form = CompositeForm(run, rows_of(request.POST), request.POST)
     if change == "try":
-        return _tried(request, run, form)
+        return _show_trial(request, run, form)
     if not form.is_valid() or form.composite is None:
         return _page(request, run, form, status=422)
     sources.store(run, form.composite)
     return redirect("run-composite", run.pk)
 
 
-def _tried(request: HtmxRequest, run: Run, form: CompositeForm) -> HttpResponse:
+def _show_trial(request: HtmxRequest, run: Run, form: CompositeForm) -> HttpResponse:
     """Show what a composite comes to that is not saved."""
     require_votes_first(request, run)
     result = None
@@ -96,8 +96,8 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
         raise Problem(400, "part: a composite is of outputs, tag:… or generator:…, not of a group.")
     require_votes_first(request, run, part)
     config, outputs = configs[0], sources.Outputs(run, configs, part)
-    components = [outputs.components(each) for each in configs]
-    ranked = [ranked_by(*each, outputs) for each in zip(components, configs, strict=True)]
+    components = [outputs.components(version) for version in configs]
+    ranked = [ranked_by(*inputs, outputs) for inputs in zip(components, configs, strict=True)]
     page = Paginator(list(ranked[0]), 50).get_page(request.GET.get("page"))
     pairs = {pair for output in page for pair in outputs.pairs[output]}
     closed = hidden_from(request, run.queue.project, pairs)
@@ -107,7 +107,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     return {
         "config": config,
         "result": _result(config, components[0], ranked[0], outputs),
-        "checks": [check_of(*each, outputs) for each in zip(configs, ranked, strict=True)],
+        "checks": [check_of(*inputs, outputs) for inputs in zip(configs, ranked, strict=True)],
         "page": page,
         # With a pair that its reader may vote on, an output has no number.
         "rows": [
@@ -134,20 +134,21 @@ def _result(
     ranked: Mapping[UUID, compute.Composite],
     outputs: sources.Outputs,
 ) -> Context:
-    """Return what a composite comes to and which gates failed, and of what it is made."""
-    whole = compute.whole(ranked.values())
-    failed = [f"{name} on {number_of(n, 'output')}" for name, n in whole.failed.most_common()]
+    totals = compute.totals_of(ranked.values())
+    failed = [f"{name} on {number_of(n, 'output')}" for name, n in totals.failed.most_common()]
     lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
-    missing = [f"{name} on {number_of(n, 'output')}" for name, n in whole.missing.most_common()]
+    missing = [f"{name} on {number_of(n, 'output')}" for name, n in totals.missing.most_common()]
     if missing:
         lines.append(f"Gates without a value, which makes a composite 0 too: {listed(missing)}.")
-    if whole.without:
-        has = "has" if whole.without == 1 else "have"
-        lines.append(f"{number_of(whole.without, 'output')} {has} no composite; the list says why.")
+    if totals.without:
+        has = "has" if totals.without == 1 else "have"
+        lines.append(
+            f"{number_of(totals.without, 'output')} {has} no composite; the list says why."
+        )
     return {
         "config": config,
-        "mean": DASH if whole.mean is None else f"{whole.mean:.2f}",
-        "outputs": f"mean composite of {number_of(whole.items, 'output')}",
+        "mean": DASH if totals.mean is None else f"{totals.mean:.2f}",
+        "outputs": f"mean composite of {number_of(totals.items, 'output')}",
         "lines": lines,
         "components": _components(config, components.values()),
         "without": outputs.without(config),
@@ -176,7 +177,7 @@ def ranked_by(
         (output, compute.composite_of_item(values, weights, gates))
         for output, values in components.items()
     ]
-    composites.sort(key=lambda each: (each[1].value is None, -(each[1].value or 0)))
+    composites.sort(key=lambda pair: (pair[1].value is None, -(pair[1].value or 0)))
     return dict(composites)
 
 
@@ -185,7 +186,7 @@ def _components(
 ) -> list[Context]:
     described_ones = []
     for name in config.components:
-        values = [value for each in outputs if (value := each[name]) is not None]
+        values = [value for components in outputs if (value := components[name]) is not None]
         figures = {"number": len(values), "outputs": len(outputs)}
         mean = f"{fmean(values):.2f}" if values else DASH
         described_ones.append(described(config, name) | figures | {"mean": mean})

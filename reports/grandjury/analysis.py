@@ -208,9 +208,7 @@ def votes_distribution(
     return dict(counts.most_common())
 
 
-class _Row:
-    """One row of votes, which knows where it stands."""
-
+class _VoteRow:
     __slots__ = ("_number", "_values")
 
     def __init__(self, number: int, values: Row) -> None:
@@ -236,9 +234,9 @@ class _Row:
         return VoteInvalid(self._number, field, message)
 
 
-def _rows(votes: Votes) -> Iterator[_Row]:
+def _rows(votes: Votes) -> Iterator[_VoteRow]:
     for number, values in enumerate(_records(votes)):
-        yield _Row(number, values)
+        yield _VoteRow(number, values)
 
 
 def _records(votes: Votes) -> Iterable[Row]:
@@ -269,22 +267,22 @@ def _vote(value: object) -> object:
     return None if math.isnan(number) else number
 
 
-def _start(row: _Row, length: timedelta) -> datetime:
+def _start(row: _VoteRow, length: timedelta) -> datetime:
     try:
         return _EPOCH + (_time(row) - _EPOCH) // length * length
     except OverflowError:
         raise row.invalid("vote_time", "is too far from now") from None
 
 
-def _time(row: _Row) -> datetime:
+def _time(row: _VoteRow) -> datetime:
     value = row.value("vote_time")
     try:
-        at = datetime.fromisoformat(value) if isinstance(value, str) else value
+        vote_time = datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
-        at = None
-    if not isinstance(at, datetime):
+        vote_time = None
+    if not isinstance(vote_time, datetime):
         raise row.invalid("vote_time", f"{excerpt(str(value), 60)} is no time")
-    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    return vote_time.astimezone(UTC) if vote_time.tzinfo else vote_time.replace(tzinfo=UTC)
 
 
 def _by_time(counts: Counter[datetime]) -> dict[str, int]:

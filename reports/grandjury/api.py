@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel
 
 from humanjudge.http import Problem
 from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.validation import WHOLE, ConfigInvalid, Name, Storable, StorableJson, Text
+from humanjudge.lib.validation import INTEGER, ConfigInvalid, Name, Storable, StorableJson, Text
 from humanjudge.login import address_of
 from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import selectors, services
@@ -68,7 +68,7 @@ models = KeyRouter("models", EITHER_KEY)
 
 # --- traces: outputs that a model logs ----------------------------------------------------------
 
-Whole: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15), WHOLE]
+WholeNumber: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15), INTEGER]
 
 
 class Ingested(Schema):
@@ -79,9 +79,9 @@ class Ingested(Schema):
     input: Storable | None = None
     output: Text
     model: Storable | None = None
-    latency_ms: Whole | None = None
-    prompt_tokens: Whole | None = None
-    completion_tokens: Whole | None = None
+    latency_ms: WholeNumber | None = None
+    prompt_tokens: WholeNumber | None = None
+    completion_tokens: WholeNumber | None = None
     metadata: StorableJson | None = None
 
     def about(self) -> Row:
@@ -161,8 +161,8 @@ class MadeModel(Schema):
 
 def _no_endpoint(value: object) -> None:
     if value is not None:
-        why = "this server calls no models: leave it out, and log traces with the model's own key"
-        raise ValueError(why)
+        words = "this server calls no models: leave it out, and log traces with the model's own key"
+        raise ValueError(words)
 
 
 class EnrollIn(BaseModel):
@@ -198,7 +198,7 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
     owner, project = selectors.person_of(api_key), selectors.project_of(api_key)
     if project is not None:
         insist(api_key, "run", project.pk)
-    made, secret = services.create_model(
+    model, secret = services.create_model(
         owner,
         project,
         body.name,
@@ -208,11 +208,11 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
     )
     response["Cache-Control"] = "no-store"
     return {
-        "id": made.pk,
-        "name": made.name,
-        "type": made.type,
+        "id": model.pk,
+        "name": model.name,
+        "type": model.type,
         "secret_key": secret,
-        "publishable_key": made.publishable_key,
+        "publishable_key": model.publishable_key,
     }
 
 
@@ -291,12 +291,12 @@ def _moment(path: str, text: str | None, of_day: time) -> datetime | None:
     if not text:
         return None
     try:
-        at = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise ConfigInvalid.at(path, "is no date, such as 2026-03-01, or time") from None
     if len(text) <= len("2026-03-01"):
-        at = datetime.combine(at, of_day)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+        moment = datetime.combine(moment, of_day)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 Page = Annotated[Paging, Query()]
@@ -308,13 +308,11 @@ def _rows(api_key: ApiKey, traces: Any, page: Paging, *, by_slug: bool = False) 
     if page.detail == "votes":
         return [_vote(row) for row in selectors.vote_rows(traces, reader, page.window())]
     rows = selectors.trace_rows(traces, reader, page.window())
-    return [_trace(row, by_slug=by_slug) for row in rows]
-
-
-def _trace(row: Row, *, by_slug: bool) -> Row:
-    label = None if by_slug else row["metadata"].get("model")
-    rate = selectors.pass_rate(row["pass_count"], row["total_votes"])
-    return row | {"model": label or row["slug"], "pass_rate": rate}
+    for row in rows:
+        label = None if by_slug else row["metadata"].get("model")
+        row["model"] = label or row["slug"]
+        row["pass_rate"] = selectors.pass_rate(row["pass_count"], row["total_votes"])
+    return rows
 
 
 def _vote(row: Row) -> Row:

@@ -9,7 +9,7 @@ from ninja import Field, Schema
 from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt
 
 from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import WHOLE, ConfigInvalid
+from humanjudge.lib.validation import INTEGER, ConfigInvalid
 from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import analysis, selectors
 from reports.grandjury.api import EITHER_KEY, insist_on_patience
@@ -33,7 +33,9 @@ class VotesIn(Schema):
 
 
 class HistogramIn(VotesIn):
-    duration_minutes: Annotated[int, Field(strict=True, ge=1, le=analysis.MOST_MINUTES), WHOLE] = 60
+    duration_minutes: Annotated[
+        int, Field(strict=True, ge=1, le=analysis.MOST_MINUTES), INTEGER
+    ] = 60
     gross: StrictBool = True
 
 
@@ -136,8 +138,8 @@ def evaluate(request: HttpRequest, body: EvaluateIn) -> Any:
     if body.reputations and len(body.reputations) != len(body.votes):
         message = f"{len(body.reputations)} reputations for {len(body.votes)} votes"
         raise ConfigInvalid.at("reputations", message)
-    given = body.previous_timestamp
-    previous = given if given.tzinfo else given.replace(tzinfo=UTC)
+    timestamp = body.previous_timestamp
+    previous = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
     now = timezone.now()
     project = selectors.project_of(api_key)
     if project is not None:

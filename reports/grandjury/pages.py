@@ -36,7 +36,7 @@ SCOPES: Mapping[str, str] = {
 }
 
 
-class _OfProject(forms.Form):
+class _ProjectForm(forms.Form):
     """Offers those projects in which somebody may do what it is about."""
 
     action: Action = "run"
@@ -47,7 +47,7 @@ class _OfProject(forms.Form):
         project.queryset = projects_where(user, self.action).order_by("name")
 
 
-class ModelForm(_OfProject):
+class ModelForm(_ProjectForm):
     prefix = "model"
 
     name = forms.CharField(max_length=200)
@@ -59,7 +59,7 @@ class ModelForm(_OfProject):
             self.fields["project"].required = True
 
 
-class PersonKeyForm(_OfProject):
+class PersonKeyForm(_ProjectForm):
     prefix = "key"
     action = "see"
 
@@ -128,8 +128,8 @@ def _key_state(key: ApiKey | None) -> str:
         return "no key"
     if key.revoked_at is not None:
         return f"revoked on {key.revoked_at:%Y-%m-%d}"
-    used = f"{key.last_used_at:%Y-%m-%d %H:%M} UTC" if key.last_used_at else "never"
-    return f"{key.kind}_{key.prefix}…, last used: {used}"
+    last_use = f"{key.last_used_at:%Y-%m-%d %H:%M} UTC" if key.last_used_at else "never"
+    return f"{key.kind}_{key.prefix}…, last used: {last_use}"
 
 
 # --- what can be done ---------------------------------------------------------------------------
@@ -171,9 +171,9 @@ def make_person_key(request: HttpRequest) -> HttpResponse:
     form = PersonKeyForm(_user(request), request.POST)
     if not form.is_valid():
         return _page(request, key_form=form, status=422)
-    made = form.cleaned_data
+    fields = form.cleaned_data
     key, text = services.create_person_key(
-        _user(request), made["name"], made["scopes"], made["project"]
+        _user(request), fields["name"], fields["scopes"], fields["project"]
     )
     return show_secret(request, f"Your key {key.name}", text)
 
@@ -186,8 +186,8 @@ def revoke_person_key(request: HttpRequest, key_id: int) -> HttpResponse:
 
 @require_POST
 def open_benchmark(request: HttpRequest, benchmark_id: int) -> HttpResponse:
-    own = selectors.benchmarks_of_user(_user(request))
-    benchmark: Benchmark = get_object_or_404(own, pk=benchmark_id)
+    benchmarks = selectors.benchmarks_of_user(_user(request))
+    benchmark: Benchmark = get_object_or_404(benchmarks, pk=benchmark_id)
     require(request, "share", benchmark.project_id)
     services.open_to_enrolment(benchmark, request.POST.get("open") == "yes")
     return redirect("traced-models")

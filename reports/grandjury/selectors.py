@@ -34,18 +34,18 @@ class Window:
     limit: int
     offset: int
 
-    def of(self, rows: QuerySet[Any, Any], at: str) -> QuerySet[Any, Any]:
+    def apply(self, rows: QuerySet[Any, Any], time_column: str) -> QuerySet[Any, Any]:
         if self.since is not None:
-            rows = rows.filter(**{f"{at}__gte": self.since})
+            rows = rows.filter(**{f"{time_column}__gte": self.since})
         if self.until is not None:
-            rows = rows.filter(**{f"{at}__lte": self.until})
+            rows = rows.filter(**{f"{time_column}__lte": self.until})
         return rows[self.offset : self.offset + self.limit]
 
 
 # --- who is meant -------------------------------------------------------------------------------
 
 
-def _named(text: str, *columns: str) -> Q:
+def _name_filter(text: str, *columns: str) -> Q:
     """Return what holds for the rows that have this identifier in a column, or else this slug."""
     try:
         number = UUID(text)
@@ -75,12 +75,12 @@ def project_of(api_key: ApiKey) -> Project | None:
 
 
 def find_model(api_key: ApiKey, text: str) -> TracedModel | None:
-    return models_of(api_key).filter(_named(text, "pk")).first()
+    return models_of(api_key).filter(_name_filter(text, "pk")).first()
 
 
 def find_benchmark(text: str) -> Benchmark | None:
     """Return a benchmark by its slug, or the identifier of its project, queue or run."""
-    benchmarks = Benchmark.objects.filter(_named(text, "project", "queue", "queue__run"))
+    benchmarks = Benchmark.objects.filter(_name_filter(text, "project", "queue", "queue__run"))
     return benchmarks.select_related("project", "queue").first()
 
 
@@ -106,7 +106,7 @@ def open_benchmarks() -> QuerySet[Benchmark]:
     return Benchmark.objects.filter(is_open=True).select_related("project").order_by("pk")
 
 
-def why_kept(run: Run) -> str:
+def deletion_obstacle(run: Run) -> str:
     """Say why a run must not be deleted: models send their traces to its queue."""
     if Benchmark.objects.filter(queue=run.queue_id).exists():
         return "Models send their traces to this run, so it stays; it can be archived."
@@ -137,7 +137,9 @@ def benchmark_traces(
     if not (runs_it and can(api_key, "see", benchmark.project_id)):
         traces = traces.filter(enrollment__model__in=models_of(api_key))
     if models:
-        named = TracedModel.objects.filter(reduce(or_, (_named(text, "pk") for text in models)))
+        named = TracedModel.objects.filter(
+            reduce(or_, (_name_filter(text, "pk") for text in models))
+        )
         traces = traces.filter(enrollment__model__in=named)
     return traces
 
@@ -177,20 +179,24 @@ def vote_rows(traces: QuerySet[Trace], reader: User | None, window: Window) -> l
 
 
 def _read(
-    rows: QuerySet[Any], reader: User | None, window: Window, at: str, *names: str, **columns: F
+    rows: QuerySet[Any],
+    reader: User | None,
+    window: Window,
+    time_column: str,
+    *names: str,
+    **columns: F,
 ) -> list[Row]:
-    """Return what a person may read of a window, whose times are in the column `at`; note it."""
-    read = list(window.of(_readable(rows, reader), at).values("item", *names, **columns))
+    """Return what a person may read of a window, by the times in `time_column`; note it.
+
+    What they have to vote on first is left out, and what is held out from everybody.
+    """
+    rows, voters = rows.exclude(HIDDEN), list(Voter.objects.filter(user=reader)) if reader else []
+    if voters:
+        rows = rows.filter(~Exists(left_to(voters).filter(pk=OuterRef("item"))))
+    rows = window.apply(rows, time_column)
+    read = list(rows.values("item", *names, **columns))
     _note_read(reader, read)
     return read
-
-
-def _readable(rows: QuerySet[Any], reader: User | None) -> QuerySet[Any]:
-    """Leave out what a person has to vote on first, and what is held out from everybody."""
-    rows = rows.exclude(HIDDEN)
-    voters = list(Voter.objects.filter(user=reader)) if reader else []
-    hidden = left_to(voters).filter(pk=OuterRef("item"))
-    return rows.filter(~Exists(hidden)) if voters else rows
 
 
 def _note_read(reader: User | None, rows: Iterable[Row]) -> None:
@@ -202,8 +208,8 @@ def _note_read(reader: User | None, rows: Iterable[Row]) -> None:
     by_project: dict[Project, list[UUID]] = defaultdict(list)
     for item in open_items.select_related("queue__project"):
         by_project[item.queue.project].append(item.pk)
-    for project, seen in by_project.items():
-        note_seen(reader, project, seen)
+    for project, item_ids in by_project.items():
+        note_seen(reader, project, item_ids)
 
 
 def leaderboard(benchmark: Benchmark) -> list[Row]:

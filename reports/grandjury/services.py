@@ -100,10 +100,10 @@ def create_person_key(
     user: User, name: str, scopes: Iterable[str], project: Project | None
 ) -> tuple[ApiKey, str]:
     with transaction.atomic():
-        made = create_key(name, list(scopes), project, kind=ApiKey.Kind.PERSON, user=user)
+        key, text = create_key(name, list(scopes), project, kind=ApiKey.Kind.PERSON, user=user)
         if project is not None:
-            note_change(project, user, f"Key “{made[0]}” made: {', '.join(made[0].scopes)}.")
-    return made
+            note_change(project, user, f"Key “{key}” made: {', '.join(key.scopes)}.")
+    return key, text
 
 
 def benchmark_of(project: Project, owner: User | None) -> Benchmark:
@@ -201,7 +201,7 @@ def ingest(api_key: ApiKey, sent: TraceIn) -> bool:
         try:
             with pipelined():
                 for enrollment, model, queue in enrolled:
-                    _put(cursor, sent, enrollment, model, queue)
+                    _insert_trace(cursor, sent, enrollment, model, queue)
         except IntegrityError:
             ids = [enrollment for enrollment, *_ in enrolled]
             if not Trace.objects.filter(enrollment__in=ids, trace_id=sent.trace_id).exists():
@@ -219,7 +219,9 @@ def _queue(
     return Run(id=UUID(str(run)), queue=queue, **salts).queue
 
 
-def _put(cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, queue: Queue) -> None:
+def _insert_trace(
+    cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, queue: Queue
+) -> None:
     output = Inference(
         project_id=queue.project_id,
         prompt=sent.prompt,

@@ -126,8 +126,8 @@ class AuditForm(forms.Form):
 
     def query(self, **changes: object) -> str:
         """Return what an address ends with to ask for the same, with some things otherwise."""
-        given = {name: self.data.get(name) for name in self.fields} | changes
-        return "?" + urlencode({name: str(value) for name, value in given.items() if value})
+        fields = {name: self.data.get(name) for name in self.fields} | changes
+        return "?" + urlencode({name: str(value) for name, value in fields.items() if value})
 
 
 def page_of(form: AuditForm) -> list[Entry]:
@@ -149,26 +149,28 @@ def page_of(form: AuditForm) -> list[Entry]:
         rows = rows.filter(project=form.project)
     rows = rows.filter(at__gte=since) if since else rows
     rows = rows.filter(at__lte=until) if until else rows
-    rows = _from(rows, form.project, start, by_time=by_time) if start else rows
+    rows = _entries_from(rows, form.project, start, by_time=by_time) if start else rows
     order = ("-at", "-seq") if by_time else ("-seq",)
-    which = [_VOTES, _OTHERS] if run or by_time else [Q()]
+    filters = [_VOTES, _OTHERS] if run or by_time else [Q()]
     if kind := cleaned["kind"]:
-        which = [Q(kind=kind) & (_VOTES if kind == Entry.Kind.VOTE else _OTHERS)]
+        filters = [Q(kind=kind) & (_VOTES if kind == Entry.Kind.VOTE else _OTHERS)]
     keys = [
         key
-        for part in which
+        for part in filters
         for key in rows.filter(part).order_by(*order).values_list("at", "seq", "pk")[: PER_PAGE + 1]
     ]
     newest = sorted(keys, key=lambda key: key[:2] if by_time else key[1:2], reverse=True)
     return loaded([pk for _, _, pk in newest[: PER_PAGE + 1]])
 
 
-def _from(rows: QuerySet[Entry], project: Project, seq: int, *, by_time: bool) -> QuerySet[Entry]:
+def _entries_from(
+    rows: QuerySet[Entry], project: Project, seq: int, *, by_time: bool
+) -> QuerySet[Entry]:
     """Return the entries from a number on, where they stand by their times from its time on."""
-    at = Entry.objects.filter(project=project, seq=seq).values_list("at", flat=True).first()
-    if not by_time or at is None:
+    entry_time = Entry.objects.filter(project=project, seq=seq).values_list("at", flat=True).first()
+    if not by_time or entry_time is None:
         return rows.filter(seq__lte=seq)
-    return rows.filter(Q(at__lt=at) | Q(seq__lte=seq), at__lte=at)
+    return rows.filter(Q(at__lt=entry_time) | Q(seq__lte=seq), at__lte=entry_time)
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -177,7 +179,9 @@ def _from(rows: QuerySet[Entry], project: Project, seq: int, *, by_time: bool) -
 @project_page("see people")
 def audit(request: HttpRequest, project: Project) -> HttpResponse:
     if request.GET.get("show") == "changes":
-        return _changes(request, project)
+        changes = CHANGES.context(changes_of(project), request.GET)
+        about = {"project": project, "tab": "audit", "current": "changes"}
+        return render(request, "reports/project_audit.html", {**changes, **about})
     form = AuditForm(project, request.GET.dict())
     rows = page_of(form) if form.is_valid() else []
     entries = rows[:PER_PAGE]
@@ -207,16 +211,10 @@ CHANGES: Final = Listing[LogEntry](
 )
 
 
-def _changes(request: HttpRequest, project: Project) -> HttpResponse:
-    about = {"project": project, "tab": "audit", "current": "changes"}
-    context = {**CHANGES.context(changes_of(project), request.GET), **about}
-    return render(request, "reports/project_audit.html", context)
-
-
 # --- entries in words ----------------------------------------------------------------------------
 
 
-class Line(NamedTuple):
+class AuditLine(NamedTuple):
     """An entry as a page shows it."""
 
     entry: Entry
@@ -244,20 +242,22 @@ def loaded(keys: Sequence[int]) -> list[Entry]:
     return [rows[pk] for pk in keys]
 
 
-def lines_of(project: Project, entries: Sequence[Entry], closed: Collection[UUID]) -> list[Line]:
+def lines_of(
+    project: Project, entries: Sequence[Entry], closed: Collection[UUID]
+) -> list[AuditLine]:
     """Say what loaded entries say, but for what is about `closed` items."""
-    teller = _Teller(project, entries)
+    teller = _EntryWords(project, entries)
     return [teller.line(entry, is_closed=entry.item_id in closed) for entry in entries]
 
 
-class _Teller:
+class _EntryWords:
     def __init__(self, project: Project, entries: Sequence[Entry]) -> None:
         runs = Run.every.filter(queue__in={entry.queue_id for entry in entries})
         self.runs = {
             queue: (pk, name) for queue, pk, name in runs.values_list("queue", "pk", "name")
         }
-        by = set(filter(None, (_fact(entry, "by") for entry in entries)))
-        voters = Voter.objects.filter(project=project, pseudonym__in=by)
+        pseudonyms = set(filter(None, (_fact(entry, "by") for entry in entries)))
+        voters = Voter.objects.filter(project=project, pseudonym__in=pseudonyms)
         self.names = {voter.pseudonym: str(voter) for voter in voters}
         judged_by = {judge for entry in entries for judge, _ in _verdicts(entry)}
         judged_by |= {_fact(entry, "judge") for entry in entries}
@@ -266,9 +266,9 @@ class _Teller:
         self.judges = {str(pk): name for pk, name in judges.values_list("pk", "name")}
         self.changes = _changes_by([e.pk for e in entries if e.kind == Entry.Kind.PARAMETERS])
 
-    def line(self, entry: Entry, *, is_closed: bool) -> Line:
+    def line(self, entry: Entry, *, is_closed: bool) -> AuditLine:
         words, digest = CLOSED if is_closed else self.words(entry), bytes(entry.hash or b"").hex()
-        return Line(entry, KINDS[entry.kind], words, digest, *self.place(entry), is_closed)
+        return AuditLine(entry, KINDS[entry.kind], words, digest, *self.place(entry), is_closed)
 
     def place(self, entry: Entry) -> tuple[str, str]:
         """Return what an entry is about, and where that is; what a deleted run had is nowhere."""
@@ -285,7 +285,7 @@ class _Teller:
             case Entry.Kind.VOTE:
                 return _vote(entry)
             case Entry.Kind.RETRACTION:
-                return f"{_who(entry)} took back the vote of entry {_target(entry)}"
+                return f"{_voter_name(entry)} took back the vote of entry {_target(entry)}"
             case Entry.Kind.VERDICTS:
                 answers = [
                     f"{self.judges.get(judge, 'a judge')} said {short_name(winner) or 'nothing'}"
@@ -293,27 +293,27 @@ class _Teller:
                 ]
                 return ", ".join(answers) or "It opened for voting; no judge was asked"
             case Entry.Kind.OBJECT:
-                what = self.judges.get(_fact(entry, "id")) or f"The {_fact(entry, 'type')}"
-                return f"{what} was made or changed"
+                name = self.judges.get(_fact(entry, "id")) or f"The {_fact(entry, 'type')}"
+                return f"{name} was made or changed"
             case Entry.Kind.DECISION:
                 return self.decision(entry)
             case Entry.Kind.PARAMETERS:
                 words = self.changes.get(entry.pk, "Parameters were set")
-                return f"{words}, by {_who(entry)}" if entry.voter else words
+                return f"{words}, by {_voter_name(entry)}" if entry.voter else words
             case _ if voter := _fact(entry, "voter"):
                 return f"The person behind {voter} was forgotten; the votes stay, without a name"
             case _:
                 return "A run was deleted; what was voted in it stays, without its texts"
 
     def decision(self, entry: Entry) -> str:
-        by, action = _fact(entry, "by"), _fact(entry, "action")
-        who = self.names.get(by, by) or "Somebody"
+        pseudonym, action = _fact(entry, "by"), _fact(entry, "action")
+        curator = self.names.get(pseudonym, pseudonym) or "Somebody"
         if action == "reverse":
-            return f"{who} takes back the decision of entry {_target(entry)}"
-        about = "it" if entry.item_id else f"all votes of {_who(entry)}"
+            return f"{curator} takes back the decision of entry {_target(entry)}"
+        about = "it" if entry.item_id else f"all votes of {_voter_name(entry)}"
         if judge := _fact(entry, "judge"):
             about = f"the judge {self.judges.get(judge, 'of before')} from all figures"
-        return f"{who} {DECISIONS.get(action, 'decides about')} {about}"
+        return f"{curator} {DECISIONS.get(action, 'decides about')} {about}"
 
 
 def _payload(entry: Entry) -> JsonObject:
@@ -342,7 +342,7 @@ def is_uuid(text: str) -> bool:
     return True
 
 
-def _who(entry: Entry) -> str:
+def _voter_name(entry: Entry) -> str:
     voter = entry.voter
     if voter is None:
         return "somebody"
@@ -360,7 +360,7 @@ def _vote(entry: Entry) -> str:
         "left out by a decision" if entry.excluded else "",
     ]
     noted = "; ".join(filter(None, notes))
-    words = f"{_who(entry)} chose {vote_in_words(entry)}"
+    words = f"{_voter_name(entry)} chose {vote_in_words(entry)}"
     return f"{words} ({noted})" if noted else words
 
 
@@ -390,7 +390,7 @@ def _changes_by(keys: Sequence[int]) -> dict[int, str]:
     return {pk: words for pk, *values in changed if (words := _change(*values))}
 
 
-def _before(key: str, what: str, **about: Any) -> Subquery:
+def _before(key: str, path: str, **about: Any) -> Subquery:
     """Return what the last entry before one set; as text, as a rule is a plain number."""
     earlier: QuerySet[Entry] = Entry.objects.filter(
         project=OuterRef("project"),
@@ -399,7 +399,7 @@ def _before(key: str, what: str, **about: Any) -> Subquery:
         seq__lt=OuterRef("seq"),
         **about,
     )
-    return Subquery(earlier.order_by("-seq").annotate(what=KT(what)).values("what")[:1])
+    return Subquery(earlier.order_by("-seq").annotate(what=KT(path)).values("what")[:1])
 
 
 def _change(

@@ -44,7 +44,7 @@ MANY: Final = 1_000
 SOON: Final = timedelta(days=7)
 
 
-class Waiting(NamedTuple):
+class WaitingWork(NamedTuple):
     """Something that waits."""
 
     about: str
@@ -116,33 +116,34 @@ def favicon(request: HttpRequest) -> HttpResponse:
 # --- what waits -----------------------------------------------------------------------------------
 
 
-def _reviews(request: HttpRequest) -> list[Waiting]:
+def _reviews(request: HttpRequest) -> list[WaitingWork]:
     waiting = reviews("waits", request, projects_where(request.user, "decide"))
     number = waiting.values("pk")[:MANY].count()
     words = f"{number:,}{' or more' * (number == MANY)} waiting for a decision"
-    return [Waiting("Review", words, reverse("review"))] if number else []
+    return [WaitingWork("Review", words, reverse("review"))] if number else []
 
 
-def _stuck_runs(user: User) -> list[Waiting]:
+def _stuck_runs(user: User) -> list[WaitingWork]:
     mine = Run.objects.filter(archived_at=None, queue__project__in=projects_where(user, "run"))
     at_work = mine.filter(state__in=(*Run.AT_WORK, Run.State.VOTING))
     silent = silent_models(at_work.values("pk"))
     stuck = mine.filter(Q(state__in=NEXT) | Q(pk__in=silent)).order_by("-created_at")
     rows = list(stuck.defer("config")[: MOST_RUNS + 1])
     steps = [(run, unstuck(run, silent.get(run.pk, []))) for run in rows[:MOST_RUNS]]
-    alike = defaultdict[str, list[Waiting]](list)
+    alike = defaultdict[str, list[WaitingWork]](list)
     for run, step in steps:
         if step:
-            alike[step.words].append(Waiting(run.name, step.words, step.address))
+            alike[step.words].append(WaitingWork(run.name, step.words, step.address))
     lines = [
-        Waiting(f"{len(same)} runs", words, reverse("runs")) if len(same) > 1 else same[0]
+        WaitingWork(f"{len(same)} runs", words, reverse("runs")) if len(same) > 1 else same[0]
         for words, same in alike.items()
     ]
-    more = [Waiting("More runs", "See all runs", reverse("runs"))] if len(rows) > MOST_RUNS else []
+    link = WaitingWork("More runs", "See all runs", reverse("runs"))
+    more = [link] if len(rows) > MOST_RUNS else []
     return lines + more
 
 
-def _votes(user: User) -> list[Waiting]:
+def _votes(user: User) -> list[WaitingWork]:
     left = left_for_user(user).filter(queue=OuterRef("pk"))
     queues = Queue.objects.filter(
         Exists(left),
@@ -156,7 +157,7 @@ def _votes(user: User) -> list[Waiting]:
     counts = left_for_user(user).filter(queue__in=newest).values_list("queue")
     numbers = dict(counts.annotate(items=Count("pk")))
     return [
-        Waiting(
+        WaitingWork(
             queue.run.name,
             f"Vote on {number_of(numbers.get(queue.pk, 0), queue.noun)}",
             invites_address(queue.run),
@@ -165,7 +166,7 @@ def _votes(user: User) -> list[Waiting]:
     ]
 
 
-def _shares(user: User) -> list[Waiting]:
+def _shares(user: User) -> list[WaitingWork]:
     now = timezone.now()
     ending = Share.objects.filter(
         project__in=projects_where(user, "share"),
@@ -175,7 +176,7 @@ def _shares(user: User) -> list[Waiting]:
     )
     soonest = ending.select_related("project", "run").defer("frozen", "run__config")
     return [
-        Waiting(
+        WaitingWork(
             share.run.name if share.run else share.project.name,
             f"The link “{share}” expires on {share.expires_at:%-d %b %Y}",
             share.page,
@@ -187,7 +188,7 @@ def _shares(user: User) -> list[Waiting]:
 WAITING: Final = (_stuck_runs, _votes, _shares)
 
 
-def waiting_for(request: HttpRequest) -> list[Waiting]:
+def waiting_for(request: HttpRequest) -> list[WaitingWork]:
     """Return what waits, the most urgent first, and no more than one reads."""
     assert isinstance(request.user, User)
     lines = [*_reviews(request), *(line for find in WAITING for line in find(request.user))]
@@ -205,11 +206,11 @@ def newest_cards(projects: QuerySet[Project]) -> list[RunCard]:
     active = computed.order_by("-computed_at").values_list("run", flat=True)[:MOST_CARDS]
     newest = runs.order_by("-created_at").values_list("pk", flat=True)[:MOST_CARDS]
     both = runs.filter(pk__in={*active, *newest}).select_related("queue__project", "board")
-    whole = computed.filter(run=OuterRef("pk")).values("computed_at")
-    dated = both.annotate(active_at=Coalesce(whole, "created_at")).defer("config")
-    shown = list(dated.order_by("-active_at", "-created_at")[:MOST_CARDS])
-    figures = dict(Findings.objects.filter(part="", run__in=shown).values_list("run", "data"))
-    return [make_card(run, figures.get(run.pk) or {}) for run in shown]
+    computed_at = computed.filter(run=OuterRef("pk")).values("computed_at")
+    dated = both.annotate(active_at=Coalesce(computed_at, "created_at")).defer("config")
+    card_runs = list(dated.order_by("-active_at", "-created_at")[:MOST_CARDS])
+    figures = dict(Findings.objects.filter(part="", run__in=card_runs).values_list("run", "data"))
+    return [make_card(run, figures.get(run.pk) or {}) for run in card_runs]
 
 
 def make_card(run: Run, data: Mapping[str, Any]) -> RunCard:

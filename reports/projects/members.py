@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -28,7 +29,7 @@ from reports.projects.page_header import project_action, project_page
 from voting import members
 from voting.access import can, user_of
 from voting.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation
-from voting.choices import ONE
+from voting.choices import MILLION
 from voting.keys import live_keys
 from voting.models import ApiKey, Entry, Invite, Member, Project, Voter
 
@@ -92,8 +93,8 @@ def _page(
 
 def _members(request: HttpRequest, project: Project) -> Context:
     fields, words = ("user__username", "user__email"), searched_words(request.GET)
-    every = matching(members.members_of(project), fields, words)
-    page = page_of(every, request.GET, PER_PAGE)
+    rows = matching(members.members_of(project), fields, words)
+    page = page_of(rows, request.GET, PER_PAGE)
     return {
         "page": page,
         "rows": [(member, ROLES[Member.Role(member.role)]) for member in page],
@@ -121,14 +122,14 @@ def add_member(request: HttpRequest, project: Project) -> HttpResponse:
 @project_action("manage")
 def change_member(request: HttpRequest, project: Project, member_id: int) -> HttpResponse:
     get_object_or_404(Member, pk=member_id, project=project)
-    by, form = user_of(request), RoleForm(request.POST)
+    actor, form = user_of(request), RoleForm(request.POST)
     try:
         if "remove" in request.POST:
-            gone = members.remove_member(project, member_id, by)
+            gone = members.remove_member(project, member_id, actor)
             words = f"{gone.user.get_username()} is no member any more. {_keys_left(gone)}"
             messages.success(request, words.strip())
         elif form.is_valid():
-            member = members.change_role(project, member_id, form.cleaned_data["role"], by)
+            member = members.change_role(project, member_id, form.cleaned_data["role"], actor)
             messages.success(request, f"{member.user.get_username()}: {member.role}.")
         else:
             raise Problem(422, f"role: one of {', '.join(Member.Role.values)}.")
@@ -137,8 +138,9 @@ def change_member(request: HttpRequest, project: Project, member_id: int) -> Htt
     except Member.DoesNotExist:
         raise Problem(409, "Somebody else has just removed this member.") from None
     # Who has given up the role may see less now.
-    still = Member.objects.filter(project=project, user=by).values_list("role", flat=True).first()
-    if not by.is_superuser and still is None:
+    memberships = Member.objects.filter(project=project, user=actor)
+    still = memberships.values_list("role", flat=True).first()
+    if not actor.is_superuser and still is None:
         return redirect("projects")
     page = "project-quality" if still == Member.Role.VIEWER else "project-people"
     return redirect(page, project.pk)
@@ -161,49 +163,51 @@ class ListedVoter(NamedTuple):
 
     voter: Voter
     votes: int
-    seen: datetime
+    last_seen: datetime
 
 
-def _name_cell(of: ListedVoter) -> Cell:
-    tag = "blocked" if of.voter.blocked_at else ""
-    return name_cell(of.voter.name or "No name", tag=tag, small=of.voter.pseudonym)
+def _name_cell(row: ListedVoter) -> Cell:
+    tag = "blocked" if row.voter.blocked_at else ""
+    return name_cell(row.voter.name or "No name", tag=tag, small=row.voter.pseudonym)
 
 
-def _seen_cell(of: ListedVoter) -> Cell:
-    return Cell(f"{timesince(of.seen)} ago", title=f"{of.seen:%-d %b %Y %H:%M} UTC")
+def _seen_cell(row: ListedVoter) -> Cell:
+    return Cell(f"{timesince(row.last_seen)} ago", title=f"{row.last_seen:%-d %b %Y %H:%M} UTC")
 
 
 VOTERS: Final = Listing[ListedVoter](
     "Voters",
     [
         Column("Voter", _name_cell),
-        Column("Group", lambda of: of.voter.group or DASH),
-        Column("Votes", lambda of: f"{of.votes:,}", css="num"),
+        Column("Group", lambda row: row.voter.group or DASH),
+        Column("Votes", lambda row: f"{row.votes:,}", css="num"),
         Column("Last seen", _seen_cell, css="num"),
-        Column("Reputation", lambda of: f"{of.voter.reputation / ONE:g}", css="num"),
+        Column("Reputation", lambda row: f"{row.voter.reputation / MILLION:g}", css="num"),
     ],
     search=("name", "pseudonym", "group"),
-    row_css=lambda of: "left-out" if of.voter.blocked_at else "",
+    row_css=lambda row: "left-out" if row.voter.blocked_at else "",
 )
 
 
 def _voters(request: HttpRequest, project: Project) -> Context:
-    kept = {name: request.GET[name] for name in ("q", "page") if name in request.GET}
+    parameters = {name: request.GET[name] for name in ("q", "page") if name in request.GET}
 
-    def change(of: ListedVoter) -> Cell:
-        where = urlencode(kept | {"show": "voters", "voter": str(of.voter.pk)})
-        whose = f" the reputation of {of.voter.name or 'No name'} {of.voter.pseudonym}"
-        return Cell("Change", after=whose, href=f"?{where}#reputation", css="")
+    def change(row: ListedVoter) -> Cell:
+        query = urlencode(parameters | {"show": "voters", "voter": str(row.voter.pk)})
+        label = f" the reputation of {row.voter.name or 'No name'} {row.voter.pseudonym}"
+        return Cell("Change", after=label, href=f"?{query}#reputation", css="")
 
     may_change = can(request.user, "manage", project)
     columns = [*VOTERS.columns, Column("", change)] if may_change else VOTERS.columns
-    every = Voter.objects.filter(project=project).order_by("name", "pseudonym")
-    chosen = _chosen(request, project)
-    value = Decimal(chosen.reputation) / ONE if chosen else Decimal(1)
+    voters = Voter.objects.filter(project=project).order_by("name", "pseudonym")
+    voter = None
+    with suppress(ValueError):
+        voter = voters.filter(pk=UUID(request.GET.get("voter", ""))).first()
+    value = Decimal(voter.reputation) / MILLION if voter else Decimal(1)
     initial = {"reputation": f"{value.normalize():f}"}
     return {
-        **replace(VOTERS, columns=columns).context(every, request.GET, _with_figures),
-        "chosen": chosen,
+        **replace(VOTERS, columns=columns).context(voters, request.GET, _with_figures),
+        "chosen": voter,
         "form": ReputationForm(initial=initial, label_suffix=""),
     }
 
@@ -215,23 +219,15 @@ def _with_figures(page: Iterable[Voter]) -> list[ListedVoter]:
     numbers = dict(votes.order_by().values_list("voter").annotate(votes=Count("pk")))
     entries = Entry.objects.filter(voter=OuterRef("pk"), seq__isnull=False).order_by("-seq")
     last = Voter.objects.filter(pk__in=[voter.pk for voter in voters])
-    seen = dict(last.values_list("pk", Subquery(entries.values("at")[:1])))
+    last_times = dict(last.values_list("pk", Subquery(entries.values("at")[:1])))
     return [
         ListedVoter(
             voter,
             numbers.get(voter.pk, 0),
-            max(voter.created_at, seen[voter.pk] or voter.created_at),
+            max(voter.created_at, last_times[voter.pk] or voter.created_at),
         )
         for voter in voters
     ]
-
-
-def _chosen(request: HttpRequest, project: Project) -> Voter | None:
-    try:
-        pk = UUID(request.GET.get("voter", ""))
-    except ValueError:
-        return None
-    return Voter.objects.filter(pk=pk, project=project).first()
 
 
 @project_action("manage")
@@ -276,7 +272,7 @@ def _invites_of(page: Iterable[Run]) -> list[tuple[Run, str]]:
     is_live = Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
     invites = Invite.objects.filter(queue__in=queues).values_list("queue")
     counted = invites.annotate(every=Count("pk"), live=Count("pk", filter=is_live))
-    counts = {queue: (every, live) for queue, every, live in counted}
+    counts = {queue: (total, live) for queue, total, live in counted}
     joined, none = _joined(queues), (0, 0)
     return [(run, _in_words(*counts.get(run.queue_id, none), joined[run.queue_id])) for run in runs]
 

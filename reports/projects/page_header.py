@@ -49,7 +49,7 @@ def project_header(context: Context) -> ProjectHeader:
     return ProjectHeader(tabs, f"A project, its ledger at entry {project.head_seq:,}")
 
 
-def _guarded(method: Callable[[View], View], action: Action) -> Callable[[View], View]:
+def _require_action(method: Callable[[View], View], action: Action) -> Callable[[View], View]:
     def decorated(view: View) -> View:
         @never_cache
         @method
@@ -64,4 +64,5 @@ def _guarded(method: Callable[[View], View], action: Action) -> Callable[[View],
 
 
 # Views of those who may: pages that are read and never kept, and what is done with a project.
-project_page, project_action = partial(_guarded, require_safe), partial(_guarded, require_POST)
+project_page = partial(_require_action, require_safe)
+project_action = partial(_require_action, require_POST)

@@ -109,8 +109,8 @@ class KeyForm(forms.Form):
         scopes.choices = [(scope, scope.label) for scope in OFFERED if scope in allowed]
 
 
-def _when(at: datetime) -> str:
-    return f"{at:%-d %b %Y %H:%M} UTC"
+def _moment(moment: datetime) -> str:
+    return f"{moment:%-d %b %Y %H:%M} UTC"
 
 
 def _is_live(key: ApiKey) -> bool:
@@ -118,24 +118,24 @@ def _is_live(key: ApiKey) -> bool:
     return key.revoked_at is None and not is_expired
 
 
-def _made(key: ApiKey) -> str:
-    by = f" by {key.user.get_username()}" if key.user else ""
-    return f"{key.created_at:%-d %b %Y}{by}, for {key.get_kind_display()}"
+def _key_origin(key: ApiKey) -> str:
+    maker = f" by {key.user.get_username()}" if key.user else ""
+    return f"{key.created_at:%-d %b %Y}{maker}, for {key.get_kind_display()}"
 
 
 def _ends(key: ApiKey) -> str:
     if key.revoked_at is not None:
-        return f"revoked {_when(key.revoked_at)}"
+        return f"revoked {_moment(key.revoked_at)}"
     if key.expires_at is None:
         return DASH
-    return f"{'expires' if _is_live(key) else 'expired'} {_when(key.expires_at)}"
+    return f"{'expires' if _is_live(key) else 'expired'} {_moment(key.expires_at)}"
 
 
 def _revoke_cell(key: ApiKey) -> Cell:
     if not _is_live(key):
         return Cell()
-    where = reverse("revoke-project-key", args=[key.project_id, key.pk])
-    return Cell("Revoke", after=f" the key {key.name} {key.prefix}", action=where, css="")
+    address = reverse("revoke-project-key", args=[key.project_id, key.pk])
+    return Cell("Revoke", after=f" the key {key.name} {key.prefix}", action=address, css="")
 
 
 KEYS: Final = Listing[ApiKey](
@@ -149,9 +149,9 @@ KEYS: Final = Listing[ApiKey](
                 or "do nothing"
             ),
         ),
-        Column("Made", _made),
+        Column("Made", _key_origin),
         Column(
-            "Last used", lambda key: _when(key.last_used_at) if key.last_used_at else "never used"
+            "Last used", lambda key: _moment(key.last_used_at) if key.last_used_at else "never used"
         ),
         Column("Ends", _ends),
         Column("", _revoke_cell),
@@ -181,10 +181,10 @@ def make_key(request: HttpRequest, project: Project) -> HttpResponse:
     form = KeyForm(project, request)
     if not form.is_valid():
         return _keys_page(request, project, form)
-    given, by = form.cleaned_data, user_of(request)
-    expires_at = in_days(given["days"])
+    fields, maker = form.cleaned_data, user_of(request)
+    expires_at = in_days(fields["days"])
     try:
-        key, text = create_project_key(project, given["name"], given["scopes"], expires_at, by)
+        key, text = create_project_key(project, fields["name"], fields["scopes"], expires_at, maker)
     except ScopesExceeded as refused:
         raise Problem(403, str(refused)) from refused
     back = ("To the keys of the project", reverse("project-keys", args=[project.pk]))

@@ -22,14 +22,14 @@ from voting.voters import voter_of_key
 router = KeyRouter("quality")
 
 
-class Beside(Part):
+class ParameterOptions(Part):
     """What a change of parameters says beside them."""
 
     apply_reputations: bool = False
 
 
 _SCHEMA = json_schema(Parameters)
-_SCHEMA["properties"] |= json_schema(Beside)["properties"]
+_SCHEMA["properties"] |= json_schema(ParameterOptions)["properties"]
 _CONTENT = {"schema": _SCHEMA, "example": {"decay_rate": 0.1, "decay_unit": "day"}}
 _CHANGES = {"requestBody": {"required": True, "content": {"application/json": _CONTENT}}}
 
@@ -86,7 +86,7 @@ def quality(request: HttpRequest, project_id: Prefix) -> Any:
             keep_blind(api_key, run)
     require_votes_first_in_project(api_key, project)
     qualities = project.qualities.filter(votes__gt=0).exclude(OF_TUNED)
-    scores = {each.series: _score(each) for each in qualities}
+    scores = {row.series: _score(row) for row in qualities}
     return {
         "project": project.pk,
         "name": project.name,
@@ -110,9 +110,10 @@ def change_parameters(request: HttpRequest, project_id: Prefix) -> Any:
     data = json_of(request)
     if not isinstance(data, dict):
         raise ConfigInvalid.at("", "the body must be an object")
-    beside = validated(Beside, {n: data.pop(n) for n in Beside.model_fields if n in data})
-    by = voter_of_key(project.pk, api_key)
-    entry = change(project, data, by, apply_reputations=beside.apply_reputations)
+    names = [name for name in ParameterOptions.model_fields if name in data]
+    options = validated(ParameterOptions, {name: data.pop(name) for name in names})
+    actor = voter_of_key(project.pk, api_key)
+    entry = change(project, data, actor, apply_reputations=options.apply_reputations)
     if entry is None:
         return _parameters(parameters_of(project), applied=True)
     return _parameters(parameters_in(entry.payload or {}), applied=False)

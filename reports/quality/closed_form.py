@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.quality.score import Rule, Standing
+from reports.quality.score import FoldState, Rule
 from voting.choices import PASSES_FROM
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -24,10 +24,10 @@ Integers: TypeAlias = NDArray[np.int64]
 class Course:
     """Where the fold stands behind each of n votes; every array has the shape (n,).
 
-    The names are those of `Standing`; `score` and `freshness` are in [0, 1].
+    The names are those of `FoldState`, but for `times`; `score` and `freshness` are in [0, 1].
     """
 
-    at: Integers
+    times: Integers
     seq: Integers
     before: Floats
     decay: Floats
@@ -44,28 +44,28 @@ class Course:
     def freshness(self) -> Floats:
         return 1 - self.decay
 
-    def standing(self, votes: int) -> Standing:
+    def state_after(self, votes: int) -> FoldState:
         """Return where the fold stands behind the first so many votes, at least one."""
         last = votes - 1
-        return Standing(
+        return FoldState(
             before=float(self.before[last]),
             decay=float(self.decay[last]),
             opened=int(self.opened[last]),
             weight=float(self.weight[last]),
             worth=float(self.worth[last]),
-            at=int(self.at[last]),
+            at=int(self.times[last]),
             seq=int(self.seq[last]),
             votes=votes,
             passes=int(self.passes[last]),
         )
 
 
-def course(at: Integers, seq: Integers, worth: Floats, reputation: Floats, rule: Rule) -> Course:
+def course(times: Integers, seq: Integers, worth: Floats, reputation: Floats, rule: Rule) -> Course:
     """Return the course of the score over votes in the order of (time, number) [HJ][GJ].
 
     Parameters
     ----------
-    at, seq
+    times, seq
         Shape (n,), n > 0: times in microseconds, and numbers in the ledger.
     worth, reputation
         Shape (n,): votes in [0, 1], and their weights, above 0.
@@ -73,25 +73,25 @@ def course(at: Integers, seq: Integers, worth: Floats, reputation: Floats, rule:
     Examples
     --------
     >>> rule = Rule(initial=0.72, rate=0.1, unit="day")
-    >>> at, seq = np.full(3, 3 * 86_400_000_000), np.arange(1, 4)
-    >>> folds = course(at, seq, np.array([0.9, 0.8, 0.6]), np.ones(3), rule)
+    >>> times, seq = np.full(3, 3 * 86_400_000_000), np.arange(1, 4)
+    >>> folds = course(times, seq, np.array([0.9, 0.8, 0.6]), np.ones(3), rule)
     >>> float(folds.score[-1].round(6)), float(folds.freshness[-1].round(6))
     (0.732095, 0.259182)
     """
-    first = _openings(at, rule.window)
-    is_first = np.zeros(len(at), dtype=bool)
+    first = _openings(times, rule.window)
+    is_first = np.zeros(len(times), dtype=bool)
     is_first[first] = True
     batch = np.cumsum(is_first) - 1
-    opened = at[first]
+    opened = times[first]
     weight = _recurrence(1.0 - is_first, reputation, 0.0)
     sums = _recurrence(1.0 - is_first, reputation * worth, 0.0)
-    last = np.append(first[1:], len(at)) - 1
+    last = np.append(first[1:], len(times)) - 1
     # The first time runs from the start of the project or the earliest vote, whichever is older.
-    passed = np.diff(opened, prepend=min(rule.start, int(at[0])))
+    passed = np.diff(opened, prepend=min(rule.start, int(times[0])))
     decay = np.exp(-rule.per_microsecond * passed)
     score = _recurrence(decay, (1 - decay) * sums[last] / weight[last], rule.initial)
     return Course(
-        at=at,
+        times=times,
         seq=seq,
         before=np.concatenate([[rule.initial], score[:-1]])[batch],
         decay=decay[batch],
@@ -102,11 +102,11 @@ def course(at: Integers, seq: Integers, worth: Floats, reputation: Floats, rule:
     )
 
 
-def _openings(at: Integers, window: int) -> Integers:
+def _openings(times: Integers, window: int) -> Integers:
     """Return the places of the votes that open a batch."""
     if window == 0:
-        return np.flatnonzero(np.diff(at, prepend=at[:1] - 1))
-    following = np.searchsorted(at, at + window).tolist()
+        return np.flatnonzero(np.diff(times, prepend=times[:1] - 1))
+    following = np.searchsorted(times, times + window).tolist()
     places, place = [], 0
     while place < len(following):
         places.append(place)
@@ -125,13 +125,13 @@ def _recurrence(keep: Floats, gain: Floats, initial: float) -> Floats:
     length = isqrt(len(gain)) + 1
     rest = -len(gain) % length
     # One row for each place within a block, one column for each block.
-    kept = np.append(keep, np.ones(rest)).reshape(-1, length).T.copy()
+    factors = np.append(keep, np.ones(rest)).reshape(-1, length).T.copy()
     values = np.append(gain, np.zeros(rest)).reshape(-1, length).T.copy()
     for row in range(1, length):
-        values[row] += kept[row] * values[row - 1]
-    np.cumprod(kept, axis=0, out=kept)
+        values[row] += factors[row] * values[row - 1]
+    np.cumprod(factors, axis=0, out=factors)
     carried = np.empty(values.shape[1])
     for block in range(values.shape[1]):
         carried[block] = initial
-        initial = kept[-1, block] * initial + values[-1, block]
-    return (values + kept * carried).T.ravel()[: len(gain)]
+        initial = factors[-1, block] * initial + values[-1, block]
+    return (values + factors * carried).T.ravel()[: len(gain)]

@@ -21,7 +21,7 @@ from humanjudge.lib.tables import (
 from judge_eval.findings.tables import NO_GROUP
 from judge_eval.stats.estimate import wilson
 from reports.quality.projection import CHUNK, SERIES, Microseconds, Settings, votes_in_time
-from reports.quality.score import Standing, folding, half_life, start_weight, time_of
+from reports.quality.score import FoldState, folding, half_life, start_weight, time_of
 from voting.models import Project
 
 # Of fewer votes no figures are shown; of very many groups the largest are.
@@ -48,34 +48,34 @@ def quality_of_groups(project: Project) -> list[QualityOfGroup]:
     groups = dict(project.voters.exclude(group="").values_list("pk", "group"))
     if not groups:
         return []
-    folded = [of for series in SERIES.values() for of in _folded(project, series, groups)]
-    return sorted(folded, key=lambda of: (of.series, not of.name, -of.votes, of.name))[:MOST]
+    folded = [row for series in SERIES.values() for row in _folded(project, series, groups)]
+    return sorted(folded, key=lambda row: (row.series, not row.name, -row.votes, row.name))[:MOST]
 
 
 def _folded(project: Project, series: str, groups: Mapping[UUID, str]) -> Iterator[QualityOfGroup]:
-    settings = Settings.of(project)
-    count, standings = folding(settings.rule), dict[str, Standing]()
+    settings = Settings.read(project)
+    count, standings = folding(settings.rule), dict[str, FoldState]()
     half, begins = half_life(settings.rule.rate, settings.rule.unit), dict[str, int]()
     people = defaultdict[str, set[UUID]](set)
     names = ("seq", "choice", "value", "reputation", "voter_id")
     votes: Any = votes_in_time(project, series).values_list(Microseconds("at"), *names)
     for vote in votes.iterator(CHUNK):
         group = groups.get(vote[-1], "")
-        standing = standings.get(group) or standings.setdefault(
-            group, Standing(settings.rule.initial)
+        state = standings.get(group) or standings.setdefault(
+            group, FoldState(settings.rule.initial)
         )
-        count(standing, settings.vote(*vote))
+        count(state, settings.vote(*vote))
         people[group].add(vote[-1])
         begins.setdefault(group, min(settings.rule.start, vote[0]))
-    for group, standing in standings.items():
-        weight = start_weight(time_of(begins[group]), time_of(standing.at), half)
+    for group, state in standings.items():
+        weight = start_weight(time_of(begins[group]), time_of(state.at), half)
         yield QualityOfGroup(
             series=series,
             name=group,
             people=len(people[group]),
-            votes=standing.votes,
-            passes=standing.passes,
-            score=standing.score if standing.votes >= LEAST and weight <= 1 / 2 else None,
+            votes=state.votes,
+            passes=state.passes,
+            score=state.score if state.votes >= LEAST and weight <= 1 / 2 else None,
         )
 
 
@@ -93,14 +93,15 @@ def quality_table(groups: list[QualityOfGroup], title: str) -> Table:
     return Table(label, heads, rows, css="list", caption=label, notes=notes)
 
 
-def _row(of: QualityOfGroup) -> Row:
-    name = of.name or NO_GROUP
-    cells = [name_cell(name), Cell(f"{of.people:,}"), Cell(f"{of.votes:,}")]
-    bounds = wilson(of.passes, of.votes)
-    if of.votes < LEAST or bounds is None:
+def _row(group: QualityOfGroup) -> Row:
+    name = group.name or NO_GROUP
+    cells = [name_cell(name), Cell(f"{group.people:,}"), Cell(f"{group.votes:,}")]
+    bounds = wilson(group.passes, group.votes)
+    if group.votes < LEAST or bounds is None:
         few = missing(f"Too few to tell: fewer than {LEAST} votes.")
         return Row(name, [*cells, few, few])
     interval = percent_span(bounds[0], bounds[1])
-    rate = Cell(percent(of.passes / of.votes), interval, f"{of.passes:,} of {of.votes:,} votes")
+    counts = f"{group.passes:,} of {group.votes:,} votes"
+    rate = Cell(percent(group.passes / group.votes), interval, counts)
     early = missing("Not yet: its start value weighs over half.")
-    return Row(name, [*cells, early if of.score is None else Cell(percent(of.score)), rate])
+    return Row(name, [*cells, early if group.score is None else Cell(percent(group.score)), rate])

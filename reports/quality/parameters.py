@@ -10,7 +10,7 @@ from django.utils import timezone
 from pydantic import Field
 
 from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import WHOLE, Part, validated
+from humanjudge.lib.validation import INTEGER, Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.ledger import Fact
@@ -38,7 +38,7 @@ class Parameters(Part):
     batch_window: Annotated[float, Field(ge=0, le=30 * 86_400)] = 0.0
     # Votes in [0, 1] never vary by more than 0.25.
     critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
-    min_votes: Annotated[int, Field(ge=1, le=1000), WHOLE] = 3
+    min_votes: Annotated[int, Field(ge=1, le=1000), INTEGER] = 3
     flags_to_review: FlagsToReview = "two_or_unsafe"
 
     @property
@@ -65,7 +65,7 @@ class Preset(NamedTuple):
     rate: float
     unit: Unit
     remembers: str
-    why: str = ""
+    remark: str = ""
 
 
 PRESETS: Final = (
@@ -99,8 +99,8 @@ def parameters_in(payload: JsonObject) -> Parameters:
 def reputations_in(payload: JsonObject) -> dict[str, int]:
     """Return the reputations by pseudonym that an entry gives to earlier votes."""
     content = payload[REPUTATIONS]
-    given = content.items() if isinstance(content, Mapping) else ()
-    return {name: number for name, number in given if isinstance(number, int) and number > 0}
+    numbers = content.items() if isinstance(content, Mapping) else ()
+    return {name: number for name, number in numbers if isinstance(number, int) and number > 0}
 
 
 def settings_of(project: Project) -> QuerySet[Entry]:
@@ -113,9 +113,9 @@ def settings_of(project: Project) -> QuerySet[Entry]:
 
 def parameters_of(project: Project, batch: Sequence[Fact] = ()) -> Parameters:
     """Return the parameters that hold for a project, or behind a batch that is being sealed."""
-    own = [each.payload for each in batch if is_settings(each)]
+    payloads = [fact.payload for fact in batch if is_settings(fact)]
     sealed = settings_of(project).filter(seq__isnull=False).values_list("payload", flat=True)
-    last = own[-1] if own else sealed.first()
+    last = payloads[-1] if payloads else sealed.first()
     return parameters_in(last) if last else DEFAULT
 
 
@@ -124,7 +124,7 @@ def is_settings(entry: Fact) -> bool:
 
 
 def change(
-    project: Project, changes: JsonObject, by: Voter, *, apply_reputations: bool = False
+    project: Project, changes: JsonObject, actor: Voter, *, apply_reputations: bool = False
 ) -> Entry | None:
     """Let other parameters hold, for all votes there are: an entry that sealing folds anew by.
 
@@ -140,17 +140,14 @@ def change(
             return None
         payload = payload_of(after)
         if apply_reputations:
-            payload[REPUTATIONS] = _changed_reputations(project)
+            # In millionths, of voters who had another with some vote.
+            votes = Entry.objects.filter(OF_PEOPLE, project=project)
+            changed_votes = votes.exclude(reputation=F("voter__reputation"))
+            voters = Voter.objects.filter(pk__in=changed_votes.values("voter"))
+            numbers = voters.order_by("pseudonym").values_list("pseudonym", "reputation")
+            payload[REPUTATIONS] = dict(numbers)
         transaction.on_commit(partial(nudge, project.pk))
         kind = Entry.Kind.PARAMETERS
         return Entry.objects.create(
-            project=project, kind=kind, at=timezone.now(), voter=by, payload=payload
+            project=project, kind=kind, at=timezone.now(), voter=actor, payload=payload
         )
-
-
-def _changed_reputations(project: Project) -> dict[str, int]:
-    """Return today's reputations, in millionths, of voters who had another with some vote."""
-    votes = Entry.objects.filter(OF_PEOPLE, project=project)
-    other = votes.exclude(reputation=F("voter__reputation"))
-    voters = Voter.objects.filter(pk__in=other.values("voter"))
-    return dict(voters.order_by("pseudonym").values_list("pseudonym", "reputation"))

@@ -18,7 +18,7 @@ from humanjudge.charts.time_graph import Point
 from humanjudge.lib.strict_json import JsonObject
 from judge_eval.models import Import
 from judge_eval.stats.elo import graph_stride
-from reports.models import IN_STANDING, Quality, QualityPoint
+from reports.models import FOLDED_VOTES, Quality, QualityPoint
 from reports.quality.parameters import (
     REPUTATIONS,
     is_settings,
@@ -26,12 +26,12 @@ from reports.quality.parameters import (
     reputations_in,
     settings_of,
 )
-from reports.quality.score import Rule, Standing, Vote, folding, microseconds, time_of
+from reports.quality.score import FoldState, Rule, WeightedVote, folding, microseconds, time_of
 from reports.webhooks.services import score_changed
-from voting.choices import ONE, quality_of
+from voting.choices import MILLION, quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
-from voting.ledger.ledger import Difference, Fact, Projection, locked, votes_decided_on
+from voting.ledger.ledger import Fact, Mismatch, Projection, locked, votes_decided_on
 from voting.models import Entry, Project, Queue, Voter
 
 CHUNK: Final = 10_000
@@ -81,12 +81,12 @@ class Settings:
     before: int
 
     @classmethod
-    def of(cls, project: Project, batch: Sequence[Fact] = ()) -> Self:
+    def read(cls, project: Project, batch: Sequence[Fact] = ()) -> Self:
         """Read what holds behind a batch that is being sealed, or behind all that is sealed."""
         rule = parameters_of(project, batch).rule(project)
-        own = [e for e in batch if is_settings(e) and REPUTATIONS in (e.payload or {})]
+        facts = [e for e in batch if is_settings(e) and REPUTATIONS in (e.payload or {})]
         before = settings_of(project).filter(seq__isnull=False, payload__has_key=REPUTATIONS)
-        last: Any = own[-1] if own else before.first()
+        last: Any = facts[-1] if facts else before.first()
         if last is None:
             return cls(rule, {}, 0)
         by_name = reputations_in(last.payload)
@@ -96,19 +96,19 @@ class Settings:
 
     def vote(
         self,
-        at: int,
+        cast_at: int,
         seq: int,
         choice: str,
         value: int | None,
         reputation: int | None,
         voter: UUID | None,
-    ) -> Vote:
+    ) -> WeightedVote:
         if seq < self.before and voter:
             reputation = self.reputations.get(voter, reputation)
-        weight = 1.0 if reputation is None else reputation / ONE
-        return Vote(at, seq, quality_of(choice, value) or 0.0, weight)
+        weight = 1.0 if reputation is None else reputation / MILLION
+        return WeightedVote(cast_at, seq, quality_of(choice, value) or 0.0, weight)
 
-    def vote_of(self, entry: Fact) -> Vote:
+    def vote_of(self, entry: Fact) -> WeightedVote:
         numbered = microseconds(entry.at), entry.seq or 0, entry.choice, entry.value
         return self.vote(*numbered, entry.reputation, entry.voter_id)
 
@@ -122,15 +122,15 @@ class Microseconds(Func):
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         # Of the seconds alone: the database would round their fraction.
-        whole = "strftime('%%%%s', substr(%(expressions)s, 1, 19)) * 1000000"
+        seconds = "strftime('%%%%s', substr(%(expressions)s, 1, 19)) * 1000000"
         rest = "CAST(substr(substr(%(expressions)s, 21) || '000000', 1, 6) AS integer)"
-        return self.as_sql(compiler, connection, template=f"({whole} + {rest})", **context)
+        return self.as_sql(compiler, connection, template=f"({seconds} + {rest})", **context)
 
 
-def behind(at: int, seq: int) -> Q:
+def rows_behind(cast_at: int, seq: int) -> Q:
     """Say of rows with a time and a number that they stand behind a place."""
     # The first part alone finds them in an index.
-    time = time_of(at)
+    time = time_of(cast_at)
     return Q(at__gte=time) & (Q(at__gt=time) | Q(seq__gt=seq))
 
 
@@ -147,18 +147,18 @@ def start_of(project: Project, series: str) -> datetime:
 
 
 def stored_votes(
-    project: Project, series: str, settings: Settings, after: Standing
-) -> Iterator[Vote]:
+    project: Project, series: str, settings: Settings, after: FoldState
+) -> Iterator[WeightedVote]:
     """Read votes chunk by chunk, from behind those that a fold has counted."""
     votes = votes_in_time(project, series)
     columns: Any = votes.values_list(
         Microseconds("at"), "seq", "choice", "value", "reputation", "voter_id"
     )
-    at, seq = after.place if after.votes else START
-    while rows := list(columns.filter(behind(at, seq))[:CHUNK]):
+    cast_at, seq = after.place if after.votes else START
+    while rows := list(columns.filter(rows_behind(cast_at, seq))[:CHUNK]):
         for row in rows:
             yield settings.vote(*row)
-        at, seq = rows[-1][:2]
+        cast_at, seq = rows[-1][:2]
         if len(rows) < CHUNK:
             return
 
@@ -170,17 +170,19 @@ class QualityScore(Projection):
         self.parts: list[_Part] = []
         if all(entry.kind == Entry.Kind.VERDICTS for entry in batch):
             return  # what judges say changes no score of what people say
-        settings, first_seq = Settings.of(self.project, batch), batch[0].seq or 0
-        series_of = _series_of_queues(batch)
-        new: dict[str, list[Vote]] = defaultdict(list)
+        settings, first_seq = Settings.read(self.project, batch), batch[0].seq or 0
+        queues = {queue for entry in batch if (queue := (entry.target or entry).queue_id)}
+        kinds = Queue.objects.filter(pk__in=queues, kind__in=SERIES).values_list("pk", "kind")
+        series_of: dict[UUID | None, str] = {pk: SERIES[kind] for pk, kind in kinds}
+        new: dict[str, list[WeightedVote]] = defaultdict(list)
         changed: dict[str, list[Place]] = defaultdict(list)
         for entry in batch:
             series = series_of.get((entry.target or entry).queue_id)
             if series and is_of_people(entry):
                 new[series].append(settings.vote_of(entry))
-            elif series and (place := _taken_back(entry, first_seq)):
+            elif series and (place := _retracted_place(entry, first_seq)):
                 changed[series].append(place)
-        for series, place in self._changed_otherwise(batch):
+        for series, place in self._changed_votes(batch):
             changed[series].append(place)
         touched = {*new, *changed}
         if any(entry.payload == IMPORT_ENDS for entry in batch):
@@ -193,12 +195,12 @@ class QualityScore(Projection):
             for series in sorted(touched)
         ]
 
-    def _changed_otherwise(self, batch: Sequence[Fact]) -> Iterator[tuple[str, Place]]:
+    def _changed_votes(self, batch: Sequence[Fact]) -> Iterator[tuple[str, Place]]:
         """Tell the votes that curators decided on, and all of them where settings change."""
         votes = Entry.objects.filter(votes_decided_on(batch), kind=Entry.Kind.VOTE)
         sealed = votes.filter(seq__isnull=False, queue__kind__in=SERIES)
-        for kind, at, seq in sealed.values_list("queue__kind", "at", "seq"):
-            yield SERIES[kind], (microseconds(at), seq or 0)
+        for kind, cast_at, seq in sealed.values_list("queue__kind", "at", "seq"):
+            yield SERIES[kind], (microseconds(cast_at), seq or 0)
         if any(map(is_settings, batch)):
             for series in self.project.qualities.values_list("series", flat=True):
                 yield series, START
@@ -211,19 +213,13 @@ class QualityScore(Projection):
         for part in self.parts:
             part.write()
 
-    def rebuild(self, *, write: bool) -> Iterator[Difference]:
-        settings = Settings.of(self.project)
+    def rebuild(self, *, write: bool) -> Iterator[Mismatch]:
+        settings = Settings.read(self.project)
         for series in Quality.Series.values:
             yield from _rebuild(self.project, series, settings, write=write)
 
 
-def _series_of_queues(batch: Sequence[Fact]) -> dict[UUID | None, str]:
-    queues = {queue for entry in batch if (queue := (entry.target or entry).queue_id)}
-    kinds = Queue.objects.filter(pk__in=queues, kind__in=SERIES).values_list("pk", "kind")
-    return {pk: SERIES[kind] for pk, kind in kinds}
-
-
-def _taken_back(entry: Fact, first_seq: int) -> Place | None:
+def _retracted_place(entry: Fact, first_seq: int) -> Place | None:
     """Return the place of the vote that an entry takes back, if an earlier batch has counted it."""
     vote = entry.target if entry.kind == Entry.Kind.RETRACTION else None
     if vote is None or vote.seq is None or vote.seq >= first_seq or vote.simulated:
@@ -238,10 +234,10 @@ def _imports_into(project: UUID | OuterRef) -> QuerySet[Import]:
 
 def _is_importing(project: Project, batch: Sequence[Fact] = ()) -> bool:
     """Say whether an import brings votes, more of which follow a batch that is being sealed."""
-    own = [e.payload for e in batch if e.payload in (IMPORT_BEGINS, IMPORT_ENDS)]
+    payloads = [e.payload for e in batch if e.payload in (IMPORT_BEGINS, IMPORT_ENDS)]
     changes = Entry.objects.filter(project=project, kind=Entry.Kind.PARAMETERS, seq__isnull=False)
     changes = changes.filter(payload__has_key="import").order_by("-seq")
-    last = own[-1] if own else changes.values_list("payload", flat=True).first()
+    last = payloads[-1] if payloads else changes.values_list("payload", flat=True).first()
     return last == IMPORT_BEGINS and _imports_into(project.pk).exists()
 
 
@@ -252,13 +248,14 @@ def _is_behind(quality: Quality) -> bool:
 
 def fold_left_behind() -> None:
     """Count the votes of imports that failed."""
-    left = Quality.objects.exclude(votes=IN_STANDING)
+    left = Quality.objects.exclude(votes=FOLDED_VOTES)
     for project, series in left.filter(~Exists(_imports_into(OuterRef("project")))).values_list(
         "project", "series"
     ):
         with transaction.atomic():
-            own = locked(project)
-            part = _Part(own, series, Settings.of(own), [], [], lambda: False)
+            locked_project = locked(project)
+            settings = Settings.read(locked_project)
+            part = _Part(locked_project, series, settings, [], [], lambda: False)
             part.write()
 
 
@@ -274,95 +271,95 @@ class _Part:
         project: Project,
         series: str,
         settings: Settings,
-        new: Sequence[Vote],
+        new: Sequence[WeightedVote],
         changed: Sequence[Place],
         is_importing: Callable[[], bool],
     ) -> None:
-        self.rule, self.votes, self.points = settings.rule, iter(new), list[Standing]()
-        start = Standing(self.rule.initial)
+        self.rule, self.votes, self.points = settings.rule, iter(new), list[FoldState]()
+        start = FoldState(self.rule.initial)
         self.quality, _ = Quality.objects.get_or_create(
             project=project, series=series, defaults=figures_of(start)
         )
-        self.standing = Standing(**self.quality.standing)
-        first = min([*changed, *(vote[:2] for vote in new[:1])], default=self.standing.place)
-        is_late = bool(changed) or (self.standing.votes > 0 and first < self.standing.place)
+        self.state = FoldState(**self.quality.standing)
+        first = min([*changed, *(vote[:2] for vote in new[:1])], default=self.state.place)
+        is_late = bool(changed) or (self.state.votes > 0 and first < self.state.place)
         self.waits = False
         if is_late or _is_behind(self.quality):
             # Votes that were counted before are counted again, in the order of their times.
             if is_late:
-                self.standing = self._back_before(first) or start
+                self.state = self._rewind_before(first) or start
             self.waits = is_importing()
-            stored = stored_votes(project, series, settings, self.standing)
+            stored = stored_votes(project, series, settings, self.state)
             self.votes = iter(()) if self.waits else merge(stored, new)
             self.count()
 
-    def _back_before(self, place: Place) -> Standing | None:
+    def _rewind_before(self, place: Place) -> FoldState | None:
         """Return the last standing before a place, and forget the points behind it."""
-        points, at = self.quality.points.all(), time_of(place[0])
-        before = points.filter(Q(at__lt=at) | Q(at=at, seq__lt=place[1]))
+        points, cast_at = self.quality.points.all(), time_of(place[0])
+        before = points.filter(Q(at__lt=cast_at) | Q(at=cast_at, seq__lt=place[1]))
         last = before.order_by("-at", "-seq").first()
-        standing = Standing(**last.standing) if last else None
-        points.filter(behind(*(standing.place if standing else START))).delete()
-        return standing
+        state = FoldState(**last.standing) if last else None
+        points.filter(rows_behind(*(state.place if state else START))).delete()
+        return state
 
     def count(self) -> None:
         count = folding(self.rule)
         for vote in self.votes:
-            count(self.standing, vote)
-            if is_kept(self.standing.votes):
-                self.points.append(copy(self.standing))
+            count(self.state, vote)
+            if is_kept(self.state.votes):
+                self.points.append(copy(self.state))
 
     def write(self) -> None:
-        figures, before = figures_of(self.standing), (self.quality.votes, self.quality.score)
+        figures, before = figures_of(self.state), (self.quality.votes, self.quality.score)
         for name in ("standing",) if self.waits else figures:
             setattr(self.quality, name, figures[name])
         self.quality.save()
-        keep(self.quality, self.points)
+        store_points(self.quality, self.points)
         # Before a vote has counted, there is no score that could cross a line.
         if before[0] and self.quality.votes and before[1] != self.quality.score:
-            score_changed(self.quality, before[1], self.standing.seq)
+            score_changed(self.quality, before[1], self.state.seq)
 
 
-def figures_of(standing: Standing) -> JsonObject:
+def figures_of(state: FoldState) -> JsonObject:
     """Return the columns of `Quality` behind so many votes."""
     return {
-        "score": standing.score,
-        "freshness": standing.freshness,
-        "votes": standing.votes,
-        "passes": standing.passes,
-        "last_vote_at": time_of(standing.at) if standing.votes else None,
-        "standing": asdict(standing),
+        "score": state.score,
+        "freshness": state.freshness,
+        "votes": state.votes,
+        "passes": state.passes,
+        "last_vote_at": time_of(state.at) if state.votes else None,
+        "standing": asdict(state),
     }
 
 
-def keep(quality: Quality, standings: Iterable[Standing]) -> None:
+def store_points(quality: Quality, standings: Iterable[FoldState]) -> None:
     QualityPoint.objects.bulk_create(
         QualityPoint(
             quality=quality,
-            at=time_of(standing.at),
-            seq=standing.seq,
-            votes=standing.votes,
-            standing=asdict(standing),
+            at=time_of(state.at),
+            seq=state.seq,
+            votes=state.votes,
+            standing=asdict(state),
         )
-        for standing in standings
+        for state in standings
     )
 
 
-def history(quality: Quality) -> list[Standing]:
+def history(quality: Quality) -> list[FoldState]:
     """Return where the fold stood behind each vote, or behind every so many, and at last."""
     stride = graph_stride(quality.votes)
-    kept = quality.points.alias(rest=F("votes") % stride).filter(rest=0).order_by("votes")
-    standings = [*kept.values_list("standing", flat=True)]
+    points = quality.points.alias(rest=F("votes") % stride).filter(rest=0).order_by("votes")
+    standings = [*points.values_list("standing", flat=True)]
     if quality.votes % stride:
         standings.append(quality.standing)
-    return [Standing(**standing) for standing in standings]
+    return [FoldState(**state) for state in standings]
 
 
 def points_of(quality: Quality) -> list[Point]:
     """Return its history as points of a chart."""
     return [
-        Point(time_of(each.at), each.score, each.freshness, each.votes, each.passes)
-        for each in history(quality)
+        Point(time_of(state.at), state.score, state.freshness, state.votes, state.passes)
+        for state in history(quality)
     ]
 
 
@@ -371,26 +368,28 @@ def points_of(quality: Quality) -> list[Point]:
 
 def _rebuild(
     project: Project, series: str, settings: Settings, *, write: bool
-) -> Iterator[Difference]:
+) -> Iterator[Mismatch]:
     quality = Quality.objects.filter(project=project, series=series).first()
     if quality and not write and _is_behind(quality) and _is_importing(project):
         return
     last, points = _replayed(project, series, settings)
     if quality is None and not last.votes:
         return
-    where, replayed = f"quality of {series} of project {project.pk}", figures_of(last)
+    place, replayed = f"quality of {series} of project {project.pk}", figures_of(last)
     stored = {name: getattr(quality, name, None) for name in replayed}
     differences = [
-        Difference(f"{name} in {where}", stored[name], figure)
+        Mismatch(f"{name} in {place}", stored[name], figure)
         for name, figure in replayed.items()
         if not same(stored[name], figure)
     ]
-    kept = dict(quality.points.values_list("votes", "standing")) if quality else {}
-    expected = {standing.votes: asdict(standing) for standing in points}
+    stored_points = dict(quality.points.values_list("votes", "standing")) if quality else {}
+    expected = {state.votes: asdict(state) for state in points}
     differences += [
-        Difference(f"standing after vote {votes} in {where}", kept.get(votes), expected.get(votes))
-        for votes in sorted(kept.keys() | expected.keys())
-        if not same(kept.get(votes), expected.get(votes))
+        Mismatch(
+            f"standing after vote {votes} in {place}", stored_points.get(votes), expected.get(votes)
+        )
+        for votes in sorted(stored_points.keys() | expected.keys())
+        if not same(stored_points.get(votes), expected.get(votes))
     ]
     yield from differences
     if differences and write:
@@ -398,24 +397,26 @@ def _rebuild(
             project=project, series=series, defaults=replayed
         )
         quality.points.all().delete()
-        keep(quality, points)
+        store_points(quality, points)
 
 
-def _replayed(project: Project, series: str, settings: Settings) -> tuple[Standing, list[Standing]]:
+def _replayed(
+    project: Project, series: str, settings: Settings
+) -> tuple[FoldState, list[FoldState]]:
     """Return where the fold stands at last, and wherever that is kept, by the closed form."""
     # A process that only seals votes goes without these.
     import numpy as np
 
     from reports.quality.closed_form import course
 
-    start = Standing(settings.rule.initial)
+    start = FoldState(settings.rule.initial)
     columns = [("at", "i8"), ("seq", "i8"), ("worth", "f8"), ("reputation", "f8")]
     votes = np.fromiter(stored_votes(project, series, settings, start), dtype=columns)
     if not len(votes):
         return start, []
     folds = course(votes["at"], votes["seq"], votes["worth"], votes["reputation"], settings.rule)
-    points = [folds.standing(number) for number in kept_numbers(len(votes))]
-    return folds.standing(len(votes)), points
+    points = [folds.state_after(number) for number in kept_numbers(len(votes))]
+    return folds.state_after(len(votes)), points
 
 
 def same(stored: object, replayed: object) -> bool:

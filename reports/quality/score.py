@@ -22,7 +22,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-class Step(NamedTuple):
+class ScoreStep(NamedTuple):
     """What one batch does to a score; `mean_vote` is None where there was no vote."""
 
     decay: float
@@ -37,7 +37,7 @@ def step(
     rate: float,
     votes: Sequence[float],
     reputations: Sequence[float] | None = None,
-) -> Step:
+) -> ScoreStep:
     """Return the score after one batch of votes.
 
     ``decay = exp(-rate * elapsed)``, ``score = decay * previous + (1 - decay) * mean_vote`` and
@@ -75,15 +75,15 @@ def step(
     _require(0 <= previous <= 1, "the previous score is outside [0, 1]")
     _require(elapsed >= 0 and rate > 0, "time runs forward, and the rate is above 0")
     if not votes:
-        return Step(1.0, None, previous, 0.0)
+        return ScoreStep(1.0, None, previous, 0.0)
     decay = exp(-rate * elapsed)
     mean = sum(w * v for w, v in zip(weights, votes, strict=True)) / sum(weights)
-    return Step(decay, mean, decay * previous + (1 - decay) * mean, 1 - decay)
+    return ScoreStep(decay, mean, decay * previous + (1 - decay) * mean, 1 - decay)
 
 
-def _require(holds: bool, why: str) -> None:
+def _require(holds: bool, message: str) -> None:
     if not holds:
-        raise ValueError(why)
+        raise ValueError(message)
 
 
 def half_life(rate: float, unit: Unit) -> float:
@@ -122,7 +122,7 @@ def median_gap(times: Sequence[int]) -> float | None:
     return median(gaps) / MICROSECONDS if gaps else None
 
 
-def microseconds(at: datetime) -> int:
+def microseconds(moment: datetime) -> int:
     """Return an aware time as microseconds since 1970: equal times are equal numbers.
 
     Examples
@@ -130,7 +130,7 @@ def microseconds(at: datetime) -> int:
     >>> microseconds(datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC))
     2000000
     """
-    return (at - _EPOCH) // _MICROSECOND
+    return (moment - _EPOCH) // _MICROSECOND
 
 
 def time_of(micros: int) -> datetime:
@@ -157,17 +157,17 @@ class Rule:
         return self.rate / (SECONDS[self.unit] * MICROSECONDS)
 
 
-class Vote(NamedTuple):
+class WeightedVote(NamedTuple):
     """When a vote was cast (microseconds), its number in the ledger, its worth and its weight."""
 
-    at: int
+    cast_at: int
     seq: int
     worth: float
     reputation: float
 
 
 @dataclass(slots=True)
-class Standing:
+class FoldState:
     """Where the fold stands behind some votes: all that the next one needs.
 
     The last batch is still open: `before` is the score that it found, `opened` when it began, and
@@ -178,10 +178,10 @@ class Standing:
     Four votes at one time, 7 s after the start, are one batch:
 
     >>> rule = Rule(initial=0.5, rate=0.01)
-    >>> standing = Standing(rule.initial)
+    >>> standing = FoldState(rule.initial)
     >>> fold = folding(rule)
     >>> for seq, worth in enumerate((1, 0, 0, 1), start=1):
-    ...     fold(standing, Vote(7_000_000, seq, worth, 1.0))
+    ...     fold(standing, WeightedVote(7_000_000, seq, worth, 1.0))
     >>> standing.score, round(standing.freshness, 6), standing.votes, standing.passes
     (0.5, 0.067606, 4, 2)
     """
@@ -212,7 +212,7 @@ class Standing:
         return self.at, self.seq
 
 
-def folding(rule: Rule) -> Callable[[Standing, Vote], None]:
+def folding(rule: Rule) -> Callable[[FoldState, WeightedVote], None]:
     """Return what counts a vote: it must stand behind those counted, by time and then number.
 
     The time of the first batch runs from the start of the project; a vote that is older than its
@@ -220,21 +220,21 @@ def folding(rule: Rule) -> Callable[[Standing, Vote], None]:
     """
     rate, window = rule.per_microsecond, rule.window
 
-    def count(standing: Standing, vote: Vote) -> None:
-        at, seq, worth, reputation = vote
-        passed = at - standing.opened
-        if standing.votes and (passed < window or passed == 0):
-            standing.weight += reputation
-            standing.worth += reputation * worth
+    def count(state: FoldState, vote: WeightedVote) -> None:
+        cast_at, seq, worth, reputation = vote
+        passed = cast_at - state.opened
+        if state.votes and (passed < window or passed == 0):
+            state.weight += reputation
+            state.worth += reputation * worth
         else:
-            if not standing.votes:
-                passed = max(0, at - rule.start)
-            standing.before = standing.score
-            standing.decay = exp(-rate * passed)
-            standing.opened = at
-            standing.weight, standing.worth = reputation, reputation * worth
-        standing.at, standing.seq = at, seq
-        standing.votes += 1
-        standing.passes += worth >= PASSES_FROM
+            if not state.votes:
+                passed = max(0, cast_at - rule.start)
+            state.before = state.score
+            state.decay = exp(-rate * passed)
+            state.opened = cast_at
+            state.weight, state.worth = reputation, reputation * worth
+        state.at, state.seq = cast_at, seq
+        state.votes += 1
+        state.passes += worth >= PASSES_FROM
 
     return count

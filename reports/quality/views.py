@@ -57,7 +57,7 @@ from voting.voters import voter_of_user
 MOST_SETTINGS: Final = 20
 # So many of the last votes say how far apart votes are.
 RECENT_VOTES: Final = 1000
-OTHER: Final = "other"
+OTHER_VALUE: Final = "other"
 FLAGS_TO_REVIEW: Final = {
     "two_or_unsafe": "two people's, or one as unsafe",
     "with_reason": "with a reason",
@@ -91,7 +91,7 @@ def projects(request: HttpRequest) -> HttpResponse:
     return render(request, "reports/projects.html", context)
 
 
-def pass_rate_in_words(of: Quality | Point, on: str = "") -> str:
+def pass_rate_in_words(counts: Quality | Point, suffix: str = "") -> str:
     """Return what is said first of a project's votes: the pass rate, which has no start value.
 
     Examples
@@ -101,14 +101,15 @@ def pass_rate_in_words(of: Quality | Point, on: str = "") -> str:
     >>> pass_rate_in_words(Quality(votes=1, passes=0))
     'The only vote does not pass'
     """
-    if of.votes == 1:
-        return f"The only vote{on} {'passes' if of.passes else 'does not pass'}"
-    return f"{percent(of.passes / of.votes)} of the last {of.votes:,} votes{on} pass"
+    votes, rate = counts.votes, percent(counts.passes / counts.votes)
+    if votes == 1:
+        return f"The only vote{suffix} {'passes' if counts.passes else 'does not pass'}"
+    return f"{rate} of the last {votes:,} votes{suffix} pass"
 
 
 def pass_rates(qualities: Iterable[Quality]) -> str:
     """Return what lists say of a project: of pairs nothing, where nearly all have a good output."""
-    items = (of for of in qualities if of.series == Quality.Series.ITEMS and of.votes)
+    items = (row for row in qualities if row.series == Quality.Series.ITEMS and row.votes)
     return ", ".join(map(pass_rate_in_words, items))
 
 
@@ -128,7 +129,7 @@ PROJECTS: Final = Listing[Project](
         Column("Pass rate", _pass_rate),
         Column(
             "Votes",
-            lambda project: f"{sum(each.votes for each in project.qualities.all()):,}",
+            lambda project: f"{sum(quality.votes for quality in project.qualities.all()):,}",
             css="num",
         ),
         Column("Created", lambda project: f"{project.created_at:%-d %b %Y}", css="nowrap"),
@@ -153,15 +154,15 @@ def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
     project = get_object_or_404(Project, pk=project_id)
     require_votes_first_in_project(request, project)
     waiting = settings_of(project).filter(seq__isnull=True).values_list("pk", flat=True).first()
-    seen = f"{project.head_seq}-{waiting or ''}"
-    if request.htmx and request.GET.get("seen") == seen:
+    version = f"{project.head_seq}-{waiting or ''}"
+    if request.htmx and request.GET.get("seen") == version:
         return HttpResponse(status=204)
-    context = _live_context(project) | {"seen": seen}
+    context = _live_context(project) | {"seen": version}
     if request.htmx:
         return render(request, "reports/_quality.html", context)
     newest = settings_of(project).values_list("payload", flat=True).first()
     parameters = parameters_in(newest) if newest else DEFAULT
-    form = SettingsForm(initial=initial_values(parameters), label_suffix="")
+    form = QualitySettingsForm(initial=initial_values(parameters), label_suffix="")
     context |= {"form": form, "tab": "quality"}
     return render(request, "reports/quality.html", context)
 
@@ -180,7 +181,7 @@ def _live_context(project: Project) -> Context:
         "settings": [_setting(entry) for entry in entries],
         "default": parameters_in_words(DEFAULT),
         "initial": percent(parameters.initial_score),
-        "spoken": " ".join(f"{each['title']}: {each['words']}." for each in figures),
+        "spoken": " ".join(f"{row['title']}: {row['words']}." for row in figures),
     }
 
 
@@ -231,7 +232,7 @@ def _quality(project: Project, quality: Quality, parameters: Parameters) -> Cont
 def _warning(project: Project, quality: Quality, parameters: Parameters) -> str:
     """Say where a score forgets all that was voted before the next vote comes."""
     times = votes_in_time(project, quality.series).reverse().values_list("at", flat=True)
-    gap = median_gap([microseconds(at) for at in times[:RECENT_VOTES]][::-1])
+    gap = median_gap([microseconds(cast_at) for cast_at in times[:RECENT_VOTES]][::-1])
     if gap is None or parameters.half_life >= gap:
         return ""
     return (
@@ -249,7 +250,7 @@ def in_words(seconds: float) -> str:
     ['69 s', '0.069 s', '2 h', '6.9 days', '69 days']
     """
     sizes = (("days", 86_400), ("h", 3_600), ("min", 60))
-    unit, size = next((each for each in sizes if seconds >= 2 * each[1]), ("s", 1))
+    unit, size = next((row for row in sizes if seconds >= 2 * row[1]), ("s", 1))
     value = seconds / size
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.2g} {unit}"
 
@@ -284,14 +285,14 @@ def _setting(entry: Entry) -> Context:
 
 def _presets() -> list[tuple[str, str]]:
     offered = []
-    for rate, unit, remembers, why in PRESETS:
+    for rate, unit, remembers, remark in PRESETS:
         half = in_words(half_life(rate, unit))
-        words = f"{remembers}: {rate:g} per {unit}, half-life {half}{why}"
+        words = f"{remembers}: {rate:g} per {unit}, half-life {half}{remark}"
         offered.append((f"{rate:g}/{unit}", words))
-    return [*offered, (OTHER, "another value:")]
+    return [*offered, (OTHER_VALUE, "another value:")]
 
 
-class SettingsForm(forms.Form):
+class QualitySettingsForm(forms.Form):
     """What a project's quality score is made by; the values are checked as those of the API are."""
 
     parameters = DEFAULT
@@ -325,22 +326,23 @@ class SettingsForm(forms.Form):
     )
 
     def clean(self) -> None:
-        got = {n: self.cleaned_data[n] for n in Parameters.model_fields if n in self.cleaned_data}
-        chosen = self.cleaned_data.get("decay", "0.01/second")
-        if chosen != OTHER:
-            rate, _, unit = chosen.partition("/")
-            got |= {"decay_rate": float(rate), "decay_unit": unit}
-        elif got.get("decay_rate", 0) is None:
+        cleaned = self.cleaned_data
+        values = {name: cleaned[name] for name in Parameters.model_fields if name in cleaned}
+        choice = cleaned.get("decay", "0.01/second")
+        if choice != OTHER_VALUE:
+            rate, _, unit = choice.partition("/")
+            values |= {"decay_rate": float(rate), "decay_unit": unit}
+        elif values.get("decay_rate", 0) is None:
             self.add_error("decay_rate", "Give another lambda, or choose one of those above.")
-            got.pop("decay_rate")
+            values.pop("decay_rate")
         try:
-            self.parameters = validated(Parameters, got)
+            self.parameters = validated(Parameters, values)
         except ConfigInvalid as invalid:
             for error in invalid.errors:
                 self.add_error(error.path, f"{error.message[:1].upper()}{error.message[1:]}.")
 
 
-class ProjectForm(SettingsForm):
+class NewProjectForm(QualitySettingsForm):
     apply_reputations = None  # type: ignore[assignment]  # nobody has voted yet
     name = forms.CharField(max_length=200)
     field_order = ["name"]
@@ -355,14 +357,14 @@ def initial_values(parameters: Parameters) -> Context:
     rate, unit = parameters.decay_rate, parameters.decay_unit
     if (rate, unit) in {(preset.rate, preset.unit) for preset in PRESETS}:
         return values | {"decay": f"{rate:g}/{unit}", "decay_rate": None}
-    return values | {"decay": OTHER}
+    return values | {"decay": OTHER_VALUE}
 
 
 @require_POST
 def change_settings(request: HttpRequest, project_id: UUID) -> HttpResponse:
     require(request, "manage", project_id)
     project = get_object_or_404(Project, pk=project_id)
-    form = SettingsForm(request.POST, label_suffix="")
+    form = QualitySettingsForm(request.POST, label_suffix="")
     if form.is_valid():
         _change(request, project, form)
         return redirect("project-quality", project.pk)
@@ -370,10 +372,10 @@ def change_settings(request: HttpRequest, project_id: UUID) -> HttpResponse:
     return render(request, "reports/quality.html", context, status=422)
 
 
-def _change(request: HttpRequest, project: Project, form: SettingsForm) -> None:
+def _change(request: HttpRequest, project: Project, form: QualitySettingsForm) -> None:
     restate = form.cleaned_data.get("apply_reputations", False)
-    by = voter_of_user(project, user_of(request))
-    change(project, dict(form.parameters), by, apply_reputations=restate)
+    actor = voter_of_user(project, user_of(request))
+    change(project, dict(form.parameters), actor, apply_reputations=restate)
 
 
 @never_cache
@@ -382,7 +384,7 @@ def new_project(request: HttpRequest) -> HttpResponse:
     """The form of a new project: a name is enough."""
     require_login(request)
     require_making(request.user)
-    form = ProjectForm(request.POST or None, initial=initial_values(SUGGESTED), label_suffix="")
+    form = NewProjectForm(request.POST or None, initial=initial_values(SUGGESTED), label_suffix="")
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             project = make_project(form.cleaned_data["name"], user_of(request))

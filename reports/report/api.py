@@ -9,7 +9,7 @@ from django.urls import reverse
 from ninja import Field, Path, Schema, Status
 from ninja.errors import HttpError
 
-from humanjudge.lib.validation import WHOLE, Name, Part, json_schema
+from humanjudge.lib.validation import INTEGER, Name, Part, json_schema
 from judge_eval.access import can
 from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, project_of, run_of
 from judge_eval.findings.few import require_votes_first
@@ -161,7 +161,7 @@ class ShareIn(Part):
     """
 
     label: Annotated[Name, Field(max_length=100)] = ""
-    days: Annotated[int, Field(ge=1, le=links.MOST_DAYS), WHOLE] | None = None
+    days: Annotated[int, Field(ge=1, le=links.MOST_DAYS), INTEGER] | None = None
     frozen: bool = False
     outputs: bool = False
     public: bool = False
@@ -201,40 +201,40 @@ def share_run(request: HttpRequest, run_id: Prefix, body: ShareIn) -> Any:
 
     409 while the figures of the run are still being computed.
     """
-    return _made(request, body, *_shared(request, run_id=run_id))
+    return _share_response(request, body, *_shared_subject(request, run_id=run_id))
 
 
 @of_runs.get("/{run_id}/shares", response=Shares)
 def shares_of_run(request: HttpRequest, run_id: Prefix) -> Any:
     """The links to a run's report, the newest first, with those that let nobody in any more."""
-    return _listed(*_shared(request, run_id=run_id))
+    return _listed(*_shared_subject(request, run_id=run_id))
 
 
 @of_runs.post("/{run_id}/shares/{share_id}/revoke", response=ShareOut)
 def revoke_share_of_run(request: HttpRequest, run_id: Prefix, share_id: ShareId) -> Any:
     """Let nobody in by a link any more."""
-    return _revoked(request, share_id, *_shared(request, run_id=run_id))
+    return _revoked(request, share_id, *_shared_subject(request, run_id=run_id))
 
 
 @of_projects.post("/{project_id}/shares", response={201: MadeOut})
 def share_project(request: HttpRequest, project_id: Prefix, body: ShareIn) -> Any:
     """Make a link to a project's report. `link` is in this answer alone: only its hash is kept."""
-    return _made(request, body, *_shared(request, project_id=project_id))
+    return _share_response(request, body, *_shared_subject(request, project_id=project_id))
 
 
 @of_projects.get("/{project_id}/shares", response=Shares)
 def shares_of_project(request: HttpRequest, project_id: Prefix) -> Any:
     """The links to a project's report, the newest first; those to its runs' are theirs."""
-    return _listed(*_shared(request, project_id=project_id))
+    return _listed(*_shared_subject(request, project_id=project_id))
 
 
 @of_projects.post("/{project_id}/shares/{share_id}/revoke", response=ShareOut)
 def revoke_share_of_project(request: HttpRequest, project_id: Prefix, share_id: ShareId) -> Any:
     """Let nobody in by a link any more."""
-    return _revoked(request, share_id, *_shared(request, project_id=project_id))
+    return _revoked(request, share_id, *_shared_subject(request, project_id=project_id))
 
 
-def _shared(
+def _shared_subject(
     request: HttpRequest, *, run_id: str = "", project_id: str = ""
 ) -> tuple[Project, Run | None]:
     """Return what links are of; a key that is to vote blindly could read a report by its own."""
@@ -243,12 +243,12 @@ def _shared(
     project = run.queue.project if run else project_of(api_key, project_id, "share")
     if ApiKey.Scope.VOTE in api_key.scopes:
         runs = Run.objects.filter(queue__project=project).select_related("queue")
-        for each in [run] if run else runs:
-            keep_blind(api_key, each)
+        for shared_run in [run] if run else runs:
+            keep_blind(api_key, shared_run)
     return project, run
 
 
-def _made(request: HttpRequest, body: ShareIn, project: Project, run: Run | None) -> Any:
+def _share_response(request: HttpRequest, body: ShareIn, project: Project, run: Run | None) -> Any:
     share, token = links.make_share(
         project,
         run,

@@ -12,7 +12,7 @@ from django.utils import timezone
 from judge_eval.models import Run
 from reports.models import ReportBeforeTuning
 from reports.report.make import NotComputed, report_of
-from reports.report.model import Head, Report
+from reports.report.model import LedgerHead, Report
 from voting.models import Item, Project
 from voting.tuning import KEPT_BACK, is_tuned
 
@@ -25,26 +25,26 @@ def is_waiting(project: UUID, run: Run | None) -> bool:
 def keep_reports(run: Run, **_signal: Any) -> None:
     """Keep what the reports of a run and of its project say, before half of it is held out."""
     project = run.queue.project
-    _keep(project, run)
+    _store_report(project, run)
     if not is_tuned(project.pk):
-        _keep(project, None)
+        _store_report(project, None)
 
 
-def _keep(project: Project, run: Run | None) -> None:
+def _store_report(project: Project, run: Run | None) -> None:
     try:
         report = report_of(project, run)
     except NotComputed:
         return
-    kept = {"report": report.model_dump(mode="json")}
-    ReportBeforeTuning.objects.update_or_create(kept, project=project, run=run)
+    values = {"report": report.model_dump(mode="json")}
+    ReportBeforeTuning.objects.update_or_create(values, project=project, run=run)
 
 
 def report_before_tuning(project: Project, run: Run | None) -> Report:
     """Return what a report said last; where no figure was known by then, one without figures."""
-    kept = ReportBeforeTuning.objects.filter(project=project, run=run).first()
-    if kept is not None:
-        return Report.model_validate(kept.report)
-    head = Head(seq=project.head_seq, hash=project.ledger_head, told_since=None)
+    row = ReportBeforeTuning.objects.filter(project=project, run=run).first()
+    if row is not None:
+        return Report.model_validate(row.report)
+    head = LedgerHead(seq=project.head_seq, hash=project.ledger_head, told_since=None)
     title = run.name if run is not None else project.name
     return Report(title=title, made_at=timezone.now(), head=head, versions={})
 

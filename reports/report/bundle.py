@@ -92,7 +92,7 @@ def bundle_file(report: Report, project: Project, rows: bytes | None = None) -> 
         file = on_error.enter_context(TemporaryFile())
         with ZipFile(file, "w", ZIP_DEFLATED) as archive:
             files = {REPORT: [report.as_json()], LEDGER: _lines(report, project, before)}
-            sums = {name: _written(archive, name, lines) for name, lines in files.items()}
+            sums = {name: _write_lines(archive, name, lines) for name, lines in files.items()}
             manifest = _manifest(report, sums)
             archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
         file.seek(0)
@@ -120,7 +120,7 @@ def _lacks_answers(project: Project, last: int) -> bool:
     return bool(gone) and entries.filter(answered, seq__lte=last).exists()
 
 
-def _written(archive: ZipFile, name: str, lines: Iterable[str]) -> str:
+def _write_lines(archive: ZipFile, name: str, lines: Iterable[str]) -> str:
     digest = sha256()
     with archive.open(name, "w", force_zip64=True) as member:
         for line in lines:
@@ -177,7 +177,7 @@ class NotVerified(Exception):
     """The bundle is not whole, or the report does not follow from it."""
 
 
-class Verified(NamedTuple):
+class VerifiedReport(NamedTuple):
     """A report that follows from its ledger, and what of it no bundle holds enough to compute."""
 
     report: Report
@@ -186,7 +186,7 @@ class Verified(NamedTuple):
     gaps: list[str]
 
 
-def verify(path: Path, head: str = "") -> Verified:
+def verify(path: Path, head: str = "") -> VerifiedReport:
     """Return the report of a bundle whose every figure follows from its ledger.
 
     `head` comes from elsewhere; without it a ledger that was rewritten as a whole would pass.
@@ -198,19 +198,19 @@ def verify(path: Path, head: str = "") -> Verified:
             report = _report_in(archive)
             project = _restored(archive)
     except (*UNREADABLE, KeyError, TypeError, ValueError) as error:
-        why = " ".join(str(error).split())
-        raise NotVerified(f"{path.name} is no bundle of a report: {why}") from error
+        reason = " ".join(str(error).split())
+        raise NotVerified(f"{path.name} is no bundle of a report: {reason}") from error
     try:
         return _compared(report, project, head)
     except NotVerified:
         raise
     except Exception as error:
         # Whoever forges a bundle may write anything into it, and gets one sentence.
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise NotVerified(f"{path.name} cannot be computed anew: {why}") from error
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise NotVerified(f"{path.name} cannot be computed anew: {reason}") from error
 
 
-def _compared(report: Report, project: Project, head: str) -> Verified:
+def _compared(report: Report, project: Project, head: str) -> VerifiedReport:
     ledger_head = project.ledger_head
     if ledger_head != report.head.hash or (head and head.strip().lower() != ledger_head):
         raise NotVerified(f"the ledger leads to the head {ledger_head}, not to the given one")
@@ -227,7 +227,7 @@ def _compared(report: Report, project: Project, head: str) -> Verified:
     gaps = Objects(project).gaps()
     if left_out := report.counted and Run.objects.filter(archived_at__isnull=False).count():
         gaps.append(f"{number_of(left_out, 'run')} of the ledger, which the report leaves out")
-    return Verified(report, unchecked, gaps)
+    return VerifiedReport(report, unchecked, gaps)
 
 
 def _report_in(archive: ZipFile) -> Report:
@@ -267,11 +267,11 @@ def _restored(archive: ZipFile) -> Project:
 def _leave_out(report: Report) -> list[str]:
     """Take composites that ask for outputs, which no bundle holds, out of a report; name them."""
     left_out = []
-    for each in reversed(report.runs):
-        run = Run.objects.select_related("queue").get(pk=each.id)
-        if each.composite and not define_again(run, each.composite):
-            left_out.append(f"{each.composite.label} of {each.name}")
-            each.composite = None
+    for results in reversed(report.runs):
+        run = Run.objects.select_related("queue").get(pk=results.id)
+        if results.composite and not define_again(run, results.composite):
+            left_out.append(f"{results.composite.label} of {results.name}")
+            results.composite = None
     return left_out
 
 

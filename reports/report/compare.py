@@ -44,8 +44,8 @@ def computed_again(run: Run, reported: RunFindings | None, part: str = "") -> Ru
         return findings(outcomes)
     judges, seq, claims = reported.judges, reported.as_of.seq, reported.claims
     withdrawn = [claim for claim in claims.withdrawn if claim.why in REASONS]
-    of = {judge.id: Repeats(judge.self_agreement, judge.flips) for judge in judges}
-    repeats = [of.get(str(judge.pk), Repeats()) for judge in outcomes.judges]
+    repeats_by_judge = {judge.id: Repeats(judge.self_agreement, judge.flips) for judge in judges}
+    repeats = [repeats_by_judge.get(str(judge.pk), Repeats()) for judge in outcomes.judges]
     claims = claims.model_copy(update={"withdrawn": withdrawn})
     before = Before([judge.id for judge in judges], claims, seq)
     return findings(outcomes._replace(repeats=repeats), before)

@@ -71,7 +71,7 @@ def judges_csv(report: Report) -> str:
 
 
 @dataclass(frozen=True)
-class Chart:
+class ReportChart:
     """A chart by the name of its files; `key` is what its run's findings call it."""
 
     name: str
@@ -85,37 +85,38 @@ class Chart:
         return _VARIABLE.sub(r"\1", self.draw())
 
 
-def charts_of(report: Report) -> list[Chart]:
+def charts_of(report: Report) -> list[ReportChart]:
     """Return what there are figures for, in the order of the report."""
-    charts = [chart_of_score(of) for of in report.quality]
+    charts = [chart_of_score(quality) for quality in report.quality]
     charts += [chart_of_votes(report.pace)] if report.pace and report.pace.votes else []
     for number, run in enumerate(report.runs, start=1):
         charts += charts_of_run(run, number)
     return charts
 
 
-def chart_of_score(of: QualityResults) -> Chart:
-    title = f"{TITLES[Quality.Series(of.series)][0]}: score over time"
-    rows: Rows = [asdict(point) | {"at": point.at.isoformat()} for point in of.points]
-    return _over_time(f"score-{of.series}", title, "reports/_quality_svg.html", of.graph, rows)
+def chart_of_score(quality: QualityResults) -> ReportChart:
+    title = f"{TITLES[Quality.Series(quality.series)][0]}: score over time"
+    rows: Rows = [asdict(point) | {"at": point.at.isoformat()} for point in quality.points]
+    key, template = f"score-{quality.series}", "reports/_quality_svg.html"
+    return _over_time(key, title, template, quality.graph, rows)
 
 
-def chart_of_votes(pace: VotesOverTime) -> Chart:
+def chart_of_votes(pace: VotesOverTime) -> ReportChart:
     graph = partial(votes_graph, pace.votes, pace.unit)
-    rows: Rows = [{pace.unit: at.isoformat(), "votes": votes} for at, votes in pace.votes]
+    rows: Rows = [{pace.unit: start.isoformat(), "votes": votes} for start, votes in pace.votes]
     return _over_time("votes", f"Votes per {pace.unit}", "judge_eval/_votes_svg.html", graph, rows)
 
 
 def _over_time(
     name: str, title: str, template: str, graph: Callable[[], object], rows: Rows
-) -> Chart:
+) -> ReportChart:
     def draw() -> str:
         return render_to_string(template, {"graph": graph(), "title": title})
 
-    return Chart(name, title, draw, lambda: rows)
+    return ReportChart(name, title, draw, lambda: rows)
 
 
-def charts_of_run(run: RunResults, number: int) -> list[Chart]:
+def charts_of_run(run: RunResults, number: int) -> list[ReportChart]:
     """Return the charts of a run; those of further runs of a project have a prefix."""
     figures, prefix = run.findings, "" if number == 1 else f"run-{number}-"
     charts: dict[str, tuple[str, Callable[[], Rows]]] = {
@@ -131,39 +132,39 @@ def charts_of_run(run: RunResults, number: int) -> list[Chart]:
         if graph := graph_of(figures, key):
             name = "picture" if key == PICTURE else key.replace("_", "-")
             drawing = partial(draw, graph, is_file=True)
-            drawn.append(Chart(f"{prefix}{name}", title, drawing, rows, key))
+            drawn.append(ReportChart(f"{prefix}{name}", title, drawing, rows, key))
     return drawn
 
 
 def _winning_rates(figures: RunFindings, task: str) -> Rows:
     judges = figures.alt_tests[task].judges
-    return [{"judge": of.name, **of.winning_rates} for of in judges if of.winning_rates]
+    return [{"judge": judge.name, **judge.winning_rates} for judge in judges if judge.winning_rates]
 
 
 def _ratings(figures: RunFindings) -> Rows:
     assert figures.models is not None  # they are drawn
     rated = zip(figures.models.names, figures.models.boards[0].ratings, strict=True)
     return [
-        {"model": name, "rank": of.rank, "rating": of.value, **_ends(of), "pairs": of.n}
-        for name, of in rated
+        {"model": name, "rank": row.rank, "rating": row.value, **_ends(row), "pairs": row.n}
+        for name, row in rated
     ]
 
 
 def _pass_rates(figures: RunFindings) -> Rows:
     return [
         {
-            "model": of.name,
-            "outputs": of.outputs,
-            "pass rate": of.people.value,
-            **_ends(of.people),
-            "votes": of.people.n,
+            "model": row.name,
+            "outputs": row.outputs,
+            "pass rate": row.people.value,
+            **_ends(row.people),
+            "votes": row.people.n,
         }
-        for of in figures.pass_rates or ()
+        for row in figures.pass_rates or ()
     ]
 
 
-def _ends(of: Estimate) -> dict[str, Value]:
-    return {"low": of.low, "high": of.high}
+def _ends(estimate: Estimate) -> dict[str, Value]:
+    return {"low": estimate.low, "high": estimate.high}
 
 
 # --- card -----------------------------------------------------------------------------------------
@@ -206,9 +207,10 @@ def _lines(words: str) -> list[str]:
 def headline(report: Report) -> str:
     """Return what a reader must know, in words."""
     words = [run.findings.words for run in report.runs if run.findings.words]
-    for of in report.quality:
-        score = f"; their quality score is {percent(of.last.score)}" if of.has_score else ""
-        words.append(f"{pass_rate_in_words(of.last, f' on {of.series}')}{score}.")
+    for quality in report.quality:
+        last = quality.last
+        score = f"; their quality score is {percent(last.score)}" if quality.has_score else ""
+        words.append(f"{pass_rate_in_words(last, f' on {quality.series}')}{score}.")
     return words[0] if words else "Nobody has voted yet."
 
 
@@ -227,11 +229,11 @@ def badge_svg(report: Report) -> str:
 def _figure(report: Report) -> tuple[str, str]:
     if report.quality:
         has_score, last = report.quality[0].has_score, report.quality[0].last
-        of = _votes(last.votes, last.at)
+        votes = _votes(last.votes, last.at)
         low, high = wilson(last.passes, last.votes) or (0.0, 0.0)
         rate = f"{percent(last.passes / last.votes)} pass ({percent_span(low, high)})"
         score = f"{percent(last.score)} · " if has_score else ""
-        return "quality", f"{score}{rate} · {of}"
+        return "quality", f"{score}{rate} · {votes}"
     best = _best(report.runs[0].findings) if report.runs else ""
     return "judges", f"{best or 'no votes yet'} · {_votes(report.votes, report.last_vote_at)}"
 

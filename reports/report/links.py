@@ -88,12 +88,12 @@ def _page(request: HttpRequest, project: Project, run: Run | None) -> HttpRespon
         "tab": "data" if run else "share",
     }
     if form.is_valid():
-        given = form.cleaned_data
-        is_frozen, expires_at = given.pop("shows") == FROZEN, in_days(given.pop("days"))
-        by = user_of(request)
+        fields = form.cleaned_data
+        is_frozen, expires_at = fields.pop("shows") == FROZEN, in_days(fields.pop("days"))
+        maker = user_of(request)
         try:
             _, token = make_share(
-                project, run, by, is_frozen=is_frozen, expires_at=expires_at, **given
+                project, run, maker, is_frozen=is_frozen, expires_at=expires_at, **fields
             )
         except NotComputed as pending:
             form.add_error("shows", str(pending))
@@ -201,9 +201,9 @@ def forget_deleted_runs() -> None:
     FrozenRows.objects.filter(Exists(deleted)).delete()
 
 
-def revoke_share(share: Share, by: User | None = None) -> None:
+def revoke_share(share: Share, actor: User | None = None) -> None:
     """Let nobody in by a link any more; the first time counts."""
     valid = Share.objects.filter(pk=share.pk, revoked_at__isnull=True)
     with transaction.atomic():
         if valid.update(revoked_at=timezone.now()):
-            note_change(share.project, by, f"Link “{share}” revoked.")
+            note_change(share.project, actor, f"Link “{share}” revoked.")

@@ -26,13 +26,13 @@ from reports.quality.projection import points_of, start_of
 from reports.report.model import (
     Component,
     CompositeResults,
-    Counted,
-    Disputed,
-    Head,
+    DisputedRow,
+    LedgerHead,
     ModelRate,
     QualityResults,
     Report,
     RunResults,
+    Turnout,
     VotesOverTime,
 )
 from voting.choices import PASS_FLAG
@@ -76,7 +76,7 @@ def report_of(project: Project, run: Run | None) -> Report:
     report = Report(
         title=run.name if run else project.name,
         made_at=timezone.now(),
-        head=Head(seq=project.head_seq, hash=project.ledger_head, told_since=since),
+        head=LedgerHead(seq=project.head_seq, hash=project.ledger_head, told_since=since),
         versions=_versions(),
         runs=results,
         last_vote_at=votes.aggregate(last=Max("at"))["last"],
@@ -118,14 +118,14 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
 
     The composites of so many runs are computed with some more.
     """
-    of = {run.pk: run for run in runs}
-    computed = Findings.objects.filter(run__in=of, part=str(WHOLE), data__isnull=False)
+    runs_by_id = {run.pk: run for run in runs}
+    computed = Findings.objects.filter(run__in=runs_by_id, part=str(WHOLE), data__isnull=False)
     elo: dict[UUID, dict[str, float]] = defaultdict(dict)
-    ratings = JudgeRating.objects.filter(judge__run__in=of)
+    ratings = JudgeRating.objects.filter(judge__run__in=runs_by_id)
     for run, judge, rating in ratings.values_list("judge__run", "judge", "elo"):
         elo[run][str(judge)] = rating
     read = {pk: RunFindings.read(data) for pk, data in computed.values_list("run", "data")}
-    composites = _composites(of)
+    composites = _composites(runs_by_id)
     return [
         RunResults(
             id=str(pk),
@@ -138,16 +138,16 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
             elo={judge: elo[pk][judge] for judge in elo[pk] if judge not in findings.unrated},
             composite=composites.get(pk),
         )
-        for pk, run in of.items()
+        for pk, run in runs_by_id.items()
         if (findings := read.get(pk))
     ]
 
 
 def _composites(runs: Mapping[UUID, Run]) -> dict[UUID, CompositeResults]:
-    every = CompositeDefinition.objects.filter(run__in=runs)
-    newest = every.values("run").annotate(last=Max("pk")).values("last")
-    defined = every.filter(pk__in=newest).order_by("-pk")[:MOST_COMPOSITES]
-    return {each.run_id: _composite(runs[each.run_id], each) for each in defined}
+    definitions = CompositeDefinition.objects.filter(run__in=runs)
+    newest = definitions.values("run").annotate(last=Max("pk")).values("last")
+    defined = definitions.filter(pk__in=newest).order_by("-pk")[:MOST_COMPOSITES]
+    return {row.run_id: _composite(runs[row.run_id], row) for row in defined}
 
 
 def _composite(run: Run, definition: CompositeDefinition) -> CompositeResults:
@@ -160,32 +160,32 @@ def _composite(run: Run, definition: CompositeDefinition) -> CompositeResults:
     outputs = sources.Outputs(run, [config])
     values = outputs.components(config)
     ranked = ranked_by(values, config, outputs)
-    whole = compute.whole(ranked.values())
+    totals = compute.totals_of(ranked.values())
     components = []
     for name in config.components:
-        present = [value for each in values.values() if (value := each[name]) is not None]
+        present = [value for row in values.values() if (value := row[name]) is not None]
         mean = fmean(present) if present else None
         components.append(Component(mean=mean, number=len(present), **described(config, name)))
     return CompositeResults(
         label=config.label or "Composite",
         version=definition.version,
         config=config.as_data,
-        mean=whole.mean,
+        mean=totals.mean,
         outputs=len(values),
-        without=whole.without,
-        failed=dict(whole.failed.most_common())
-        | {f"{name} (no value)": n for name, n in whole.missing.most_common()},
+        without=totals.without,
+        failed=dict(totals.failed.most_common())
+        | {f"{name} (no value)": n for name, n in totals.missing.most_common()},
         components=components,
         check=check_of(config, ranked, outputs)["result"],
     )
 
 
-def define_again(run: Run, given: CompositeResults) -> bool:
+def define_again(run: Run, results: CompositeResults) -> bool:
     """Define the composite of a report for a restored run; say whether it can be computed."""
     from reports.composite.config import parse
     from reports.composite.sources import store
 
-    config = parse(given.config, needs_sources=True)
+    config = parse(results.config, needs_sources=True)
     of_outputs = {source.kind for source in config.sources.values()} & _OF_OUTPUTS
     drawings = Inference.objects.filter(project=run.queue.project_id, kind=Inference.Kind.SVG)
     if "metadata" in of_outputs or (of_outputs and drawings.exists()):
@@ -194,17 +194,17 @@ def define_again(run: Run, given: CompositeResults) -> bool:
     return True
 
 
-def _disputed(run: Run, findings: RunFindings) -> list[Disputed]:
+def _disputed(run: Run, findings: RunFindings) -> list[DisputedRow]:
     return [
-        Disputed(
-            position=each.pair.position,
-            name=each.pair.external_id or each.pair.prompt,
-            people=each.votes,
-            judges=each.verdicts,
-            wrong=each.wrong,
-            of=each.of,
+        DisputedRow(
+            position=row.pair.position,
+            name=row.pair.external_id or row.pair.prompt,
+            people=row.votes,
+            judges=row.verdicts,
+            wrong=row.wrong,
+            of=row.of,
         )
-        for each in disputed_pairs(run, findings.disputed[:MOST_DISPUTED])
+        for row in disputed_pairs(run, findings.disputed[:MOST_DISPUTED])
     ]
 
 
@@ -248,12 +248,12 @@ def _pace(votes: QuerySet[Entry]) -> VotesOverTime:
     return VotesOverTime(unit=unit, votes=over_time)
 
 
-def _counted(project: Project, votes: QuerySet[Entry], number: int) -> Counted:
+def _counted(project: Project, votes: QuerySet[Entry], number: int) -> Turnout:
     queues = Queue.objects.filter(project=project, is_simulated=False)
     done = queues.aggregate(done=Sum("done"))["done"] or 0
     flags = Flag.objects.filter(item__queue__project=project).order_by("category")
     population = Voter.objects.filter(project=project)
-    return Counted(
+    return Turnout(
         votes=number,
         voters=population.filter(Exists(votes.filter(voter=OuterRef("pk")))).count(),
         population=population.count(),

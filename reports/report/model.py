@@ -21,7 +21,7 @@ from reports.quality.score import start_weight
 SCHEMA: Final = 1
 
 
-class Head(BaseModel):
+class LedgerHead(BaseModel):
     """The end of the ledger that the figures follow from."""
 
     seq: int
@@ -30,7 +30,7 @@ class Head(BaseModel):
     told_since: datetime | None = None
 
 
-class Disputed(BaseModel):
+class DisputedRow(BaseModel):
     """An item on which judges and people disagree: what both chose, without texts of outputs."""
 
     position: int
@@ -86,7 +86,7 @@ class RunResults(BaseModel):
     findings: RunFindings
     elo: dict[str, float]
     # Only in the report of one run.
-    disputed: list[Disputed] = []
+    disputed: list[DisputedRow] = []
     composite: CompositeResults | None = None
 
 
@@ -126,7 +126,7 @@ class QualityResults(BaseModel):
         return quality_graph(self.initial_score, self.points, half)
 
 
-class Counted(BaseModel):
+class Turnout(BaseModel):
     """Who was heard, and what waits for a curator."""
 
     votes: int
@@ -147,7 +147,7 @@ class VotesOverTime(BaseModel):
     votes: list[tuple[datetime, int]]
 
 
-class Since(BaseModel):
+class Removals(BaseModel):
     """What was taken out of the records since a report was frozen."""
 
     people: int = 0
@@ -160,17 +160,17 @@ class Report(BaseModel):
     report_schema: int = SCHEMA
     title: str
     made_at: datetime
-    head: Head
+    head: LedgerHead
     # Of what computed the figures.
     versions: Mapping[str, str]
     quality: list[QualityResults] = []
     pace: VotesOverTime | None = None
     last_vote_at: datetime | None = None
-    counted: Counted | None = None
+    counted: Turnout | None = None
     runs: list[RunResults] = []
     quality_of_groups: list[QualityOfGroup] = []
     # Set where a frozen report is read, and not part of what it says.
-    since: Since = Since()
+    since: Removals = Removals()
 
     @property
     def votes(self) -> int:
@@ -219,7 +219,7 @@ class ScoresAsOf(BaseModel):
         return f"by {people} on {number_of(self.pairs, 'pair')} ({self.part})"
 
 
-class Source(ScoresAsOf):
+class ScoreSource(ScoresAsOf):
     """The run and the moment that a report is of; what was not counted, how often, and why."""
 
     run_id: str

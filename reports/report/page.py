@@ -30,16 +30,21 @@ from judge_eval.findings.tables import (
 from judge_eval.stats.estimate import wilson
 from reports.quality.groups import quality_table
 from reports.quality.views import TITLES, in_words, score_in_words
-from reports.report.files import Chart, chart_of_score, chart_of_votes, charts_of_run, headline
+from reports.report.files import (
+    ReportChart,
+    chart_of_score,
+    chart_of_votes,
+    charts_of_run,
+    headline,
+)
 from reports.report.model import (
     Component,
     CompositeResults,
-    Counted,
     ModelRate,
     QualityResults,
+    Removals,
     Report,
     RunResults,
-    Since,
 )
 from reports.report.not_covered import NOT_COVERED, UNCOVERED_FIGURES
 from voting.kinds import kind_of
@@ -71,7 +76,7 @@ def report_context(
     }
 
 
-def _since(since: Since) -> str:
+def _since(since: Removals) -> str:
     gone = []
     if since.people:
         gone.append("1 person was" if since.people == 1 else f"{since.people:,} people were")
@@ -84,17 +89,22 @@ def _since(since: Since) -> str:
 
 def _sections(report: Report, outputs: Outputs) -> Iterator[tuple[str, Context]]:
     # Each with its template.
-    for of in report.quality:
-        yield ("reports/shared_score.html", _score(of))
+    for quality in report.quality:
+        yield ("reports/shared_score.html", _score(quality))
     if (pace := report.pace) and (graph := votes_graph(pace.votes, pace.unit)):
         context = {"pace": pace, "graph": graph, "chart": chart_of_votes(pace)}
         yield ("reports/shared_pace.html", context)
-    if report.counted:
-        yield ("reports/shared_heard.html", _heard(report.counted))
+    if counted := report.counted:
+        turnout = {
+            "counted": counted,
+            "heard": percent(counted.voters / counted.population) if counted.population else DASH,
+            "complete": percent(counted.done / counted.items) if counted.items else DASH,
+        }
+        yield ("reports/shared_heard.html", turnout)
     tables = [
-        quality_table(own, title)
+        quality_table(groups, title)
         for series, (title, _) in TITLES.items()
-        if (own := [each for each in report.quality_of_groups if each.series == series])
+        if (groups := [group for group in report.quality_of_groups if group.series == series])
     ]
     if tables:
         yield ("reports/shared_groups.html", {"tables": tables})
@@ -111,10 +121,10 @@ def _sections(report: Report, outputs: Outputs) -> Iterator[tuple[str, Context]]
 MODELS: Final = Listing[ModelRate](
     "Pass rate of each model",
     [
-        Column("Model", lambda of: name_cell(of.name)),
-        Column("Outputs", lambda of: f"{of.outputs:,}", css="num"),
-        Column("Votes", lambda of: f"{of.votes:,}", css="num"),
-        Column("Passed, %", lambda of: _share_cell(of.passes, of.votes), css="num"),
+        Column("Model", lambda row: name_cell(row.name)),
+        Column("Outputs", lambda row: f"{row.outputs:,}", css="num"),
+        Column("Votes", lambda row: f"{row.votes:,}", css="num"),
+        Column("Passed, %", lambda row: _share_cell(row.passes, row.votes), css="num"),
     ],
 )
 
@@ -124,20 +134,13 @@ def _share_cell(passes: int, votes: int) -> Cell:
     return Cell(percent(passes / votes), small=percent_span(low, high))
 
 
-def _score(of: QualityResults) -> Context:
-    return score_in_words(of.series, of.last, of.begins, of.half_life_seconds, of.graph()) | {
-        "decay": of.decay,
-        "half_life": in_words(of.half_life_seconds),
-        "models": MODELS.table(of.models) if len(of.models) > 1 else None,
-        "chart": chart_of_score(of),
-    }
-
-
-def _heard(of: Counted) -> Context:
-    return {
-        "counted": of,
-        "heard": percent(of.voters / of.population) if of.population else DASH,
-        "complete": percent(of.done / of.items) if of.items else DASH,
+def _score(quality: QualityResults) -> Context:
+    half_life, graph = quality.half_life_seconds, quality.graph()
+    return score_in_words(quality.series, quality.last, quality.begins, half_life, graph) | {
+        "decay": quality.decay,
+        "half_life": in_words(half_life),
+        "models": MODELS.table(quality.models) if len(quality.models) > 1 else None,
+        "chart": chart_of_score(quality),
     }
 
 
@@ -147,11 +150,12 @@ COMPONENTS: Final = Listing[Component](
     "Components",
     [
         Column(
-            "Component", lambda of: name_cell(of.name, small=f"{of.source}. {of.reason}".strip())
+            "Component",
+            lambda row: name_cell(row.name, small=f"{row.source}. {row.reason}".strip()),
         ),
-        Column("Counts", lambda of: of.counts, css="num"),
-        Column("Mean", lambda of: _mean(of.mean), css="num"),
-        Column("Outputs", lambda of: f"{of.number:,}", css="num"),
+        Column("Counts", lambda row: row.counts, css="num"),
+        Column("Mean", lambda row: _mean(row.mean), css="num"),
+        Column("Outputs", lambda row: f"{row.number:,}", css="num"),
     ],
 )
 
@@ -160,42 +164,46 @@ def _mean(mean: float | None) -> str:
     return DASH if mean is None else f"{mean:.2f}"
 
 
-def _composite(of: CompositeResults) -> Context:
-    failed = [f"{name} on {number_of(number, 'output')}" for name, number in of.failed.items()]
+def _composite(composite: CompositeResults) -> Context:
+    failed = [f"{name} on {number_of(n, 'output')}" for name, n in composite.failed.items()]
     return {
-        "of": of,
-        "mean": _mean(of.mean),
-        "outputs": number_of(of.outputs - of.without, "output"),
+        "of": composite,
+        "mean": _mean(composite.mean),
+        "outputs": number_of(composite.outputs - composite.without, "output"),
         "failed": listed(failed),
-        "table": replace(COMPONENTS.table(of.components), label=f"Components of {of.label}"),
+        "table": replace(
+            COMPONENTS.table(composite.components), label=f"Components of {composite.label}"
+        ),
     }
 
 
-def _run(of: RunResults, charts: list[Chart]) -> Context:
-    findings = of.findings
+def _run(run: RunResults, charts: list[ReportChart]) -> Context:
+    findings = run.findings
     drawn = {chart.key: chart for chart in charts}
     tests = [
         (test, [j for j in test.judges if not j.is_baseline], drawn.get(findings.rate_charts[task]))
         for task, test in findings.alt_tests.items()
     ]
     return {
-        "run": of,
+        "run": run,
         "plot": plot_of(findings),
         "picture": drawn.get(PICTURE),
-        "table": _judges(of) if findings.as_of.votes else None,
+        "table": _judges(run) if findings.as_of.votes else None,
         "groups": group_table(findings),
-        "tests": [(test, judges, chart and _drawn(chart, of)) for test, judges, chart in tests],
-        "models": _models(of, drawn),
+        "tests": [
+            (test, judges, chart and _chart_context(chart, run)) for test, judges, chart in tests
+        ],
+        "models": _models(run, drawn),
         "corrected": corrected_rates(findings),
-        "composite": of.composite and _composite(of.composite),
+        "composite": run.composite and _composite(run.composite),
     }
 
 
-def _drawn(chart: Chart, of: RunResults) -> Context:
-    return {"chart": chart, "svg": on_page(of.findings, chart.key), "table": table_of(chart)}
+def _chart_context(chart: ReportChart, run: RunResults) -> Context:
+    return {"chart": chart, "svg": on_page(run.findings, chart.key), "table": table_of(chart)}
 
 
-def table_of(chart: Chart) -> Table:
+def table_of(chart: ReportChart) -> Table:
     """Return the figures of a chart for those who do not see it."""
     rows = chart.rows()
     names = list(rows[0]) if rows else []
@@ -224,35 +232,35 @@ def _figure(figure: Value) -> str:
     return fixed(figure, 3) if is_share else f"{figure:,.0f}"
 
 
-def _models(of: RunResults, drawn: Mapping[str, Chart]) -> Context | None:
-    findings = of.findings
+def _models(run: RunResults, drawn: Mapping[str, ReportChart]) -> Context | None:
+    findings = run.findings
     if findings.pass_rates:
         chart = drawn.get(MODEL_RATES)
         rates = replace(pass_rates_table(findings), id="")
-        return {"rates": rates, "drawn": chart and _drawn(chart, of)}
+        return {"rates": rates, "drawn": chart and _chart_context(chart, run)}
     boards = boards_of(findings.models) if findings.models else None
     if boards is None or not boards["chosen"]:
         return None
     chart, ranks = drawn.get(MODEL_RATINGS), boards["ranks"]
     # A page may show several runs, each with its own key.
-    ranks = ranks and replace(ranks, described_by=f"key-{of.id}")
-    return {"words": boards["words"], "ranks": ranks, "drawn": chart and _drawn(chart, of)}
+    ranks = ranks and replace(ranks, described_by=f"key-{run.id}")
+    return {"words": boards["words"], "ranks": ranks, "drawn": chart and _chart_context(chart, run)}
 
 
-def _judges(of: RunResults) -> Table:
-    findings = of.findings
-    rows = with_people([_figures(of, judge) for judge in findings.best_first()], findings)
+def _judges(run: RunResults) -> Table:
+    findings = run.findings
+    rows = with_people([_figures(run, judge) for judge in findings.best_first()], findings)
     unknown = unknown_columns(rows)
     by_order = findings.unordered is not None
-    columns = telling_columns(MAIN, unknown, kind_of(of), by_order=by_order)
-    table = judge_table(f"Judges of {of.name}", columns, rows)
+    columns = telling_columns(MAIN, unknown, kind_of(run), by_order=by_order)
+    table = judge_table(f"Judges of {run.name}", columns, rows)
     topics = unknown_topics(unknown)
     return replace(table, unknown=f"Judges have no {listed(topics, 'or')}." if topics else "")
 
 
-def _figures(of: RunResults, judge: JudgeFindings) -> RowFigures:
-    findings = of.findings
-    elo = elo_of(of.elo.get(judge.id), findings.unrated.get(judge.id, ""), judge)
+def _figures(run: RunResults, judge: JudgeFindings) -> RowFigures:
+    findings = run.findings
+    elo = elo_of(run.elo.get(judge.id), findings.unrated.get(judge.id, ""), judge)
     cells = judge_cells(judge, findings) | {"elo": elo_cell(elo)}
     tag = BASELINE if judge.is_baseline else TUNED if judge.is_tuned else ""
     return RowFigures(judge.name, tag, cells, judge.description)

@@ -42,7 +42,7 @@ from reports.report.bundle import bundle_file
 from reports.report.files import IN_PLACE, TYPES, text_of
 from reports.report.links import count_view, find_share
 from reports.report.make import NotComputed, report_of
-from reports.report.model import Report, Since
+from reports.report.model import Removals, Report
 from reports.report.page import Outputs, report_context
 from voting import access
 from voting.models import NO_VOTE, Assignment, Entry
@@ -115,19 +115,20 @@ def _may_vote(request: HttpRequest, share: Share) -> bool:
     return is_member or bool(voters_of(request, share.project_id))
 
 
-def _as_read_by(request: HttpRequest, share: Share) -> Report:
+def _readable_report(request: HttpRequest, share: Share) -> Report:
     """Return what a link shows, without the items that its reader has to vote on first."""
     report = current(share)
     if not _may_vote(request, share):
         return report
     runs = Run.objects.select_related("queue__project", "board")
-    for of in report.runs:
+    for results in report.runs:
         # What was frozen of a run that was deleted since, nobody can vote on.
-        if run := runs.filter(pk=of.id).first():
+        if run := runs.filter(pk=results.id).first():
             require_votes_first(request, run)
-            of.findings.disputed = visible(request, run, of.findings.disputed)
-            visible_places = {pair.position for pair in of.findings.disputed}
-            of.disputed = [item for item in of.disputed if item.position in visible_places]
+            results.findings.disputed = visible(request, run, results.findings.disputed)
+            visible_places = {pair.position for pair in results.findings.disputed}
+            disputed = [item for item in results.disputed if item.position in visible_places]
+            results.disputed = disputed
     return report
 
 
@@ -147,7 +148,7 @@ def current(share: Share) -> Report:
         people=Count("pk", filter=Q(payload__has_key="voter")),
         runs=Count("pk", filter=Q(payload__has_key="queue")),
     )
-    report.since = Since(**counted)
+    report.since = Removals(**counted)
     return report
 
 
@@ -175,17 +176,17 @@ def _live(share: Share) -> Report:
 @never_cache
 @public
 def shared_report(request: HttpRequest, share: Share, token: str) -> HttpResponse:
-    report = _as_read_by(request, share)
+    report = _readable_report(request, share)
     if request.method == "GET":
         count_view(share)
-    here, head = reverse("shared-report", args=[token]), report.head
+    path, head = reverse("shared-report", args=[token]), report.head
     card = reverse("shared-file", args=[token, "card.png"])
-    address = request.build_absolute_uri(here)
+    address = request.build_absolute_uri(path)
     context = _context(share, report) | {
         "share": share,
         "is_tuned": share.is_project_tuned,
         "has_bundle": not share.is_frozen or FrozenRows.objects.filter(share=share).exists(),
-        "here": here,
+        "here": path,
         "address": address,
         "card": request.build_absolute_uri(card),
         "citation": Citation(report.title, address, report.made_at, head.seq, head.hash, version()),
@@ -219,7 +220,7 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
     """The report with its ledger, for whoever wants to compute it anew; one at a time is made."""
     if share.is_project_tuned:
         raise Problem(403, OF_ALL)
-    kept = get_object_or_404(FrozenRows, share=share) if share.is_frozen else None
+    frozen_rows = get_object_or_404(FrozenRows, share=share) if share.is_frozen else None
     voters = voters_of(request, share.project_id)
     if voters and left_to(voters).exists():
         raise Problem(403, VOTE_FIRST.format(noun="item"))
@@ -230,7 +231,8 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
     if not _bundling.acquire(blocking=False):
         return problem(request, 429, "Another bundle is being made.", retry_after=BUNDLE_SECONDS)
     try:
-        file = bundle_file(current(share), share.project, bytes(kept.lines) if kept else None)
+        lines = bytes(frozen_rows.lines) if frozen_rows else None
+        file = bundle_file(current(share), share.project, lines)
     finally:
         _bundling.release()
     name = f"{slugify(share.project.name)[:60] or 'report'}-bundle.zip"
@@ -239,7 +241,7 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
 
 @public
 def shared_file(request: HttpRequest, share: Share, token: str, name: str) -> HttpResponse:
-    report = _as_read_by(request, share)
+    report = _readable_report(request, share)
     text = report_html(share, report) if name == PAGE else text_of(report, name)
     if text is None:
         raise Http404
@@ -256,8 +258,8 @@ def shared_file(request: HttpRequest, share: Share, token: str, name: str) -> Ht
             answer.headers["Content-Disposition"] = f'attachment; filename="{base}-{name}"'
     answer.headers["ETag"] = tag
     answer.headers[HEADER] = INERT
-    kept_by = {"public": True} if share.is_public else {"private": True}
-    patch_cache_control(answer, max_age=SHORT_SECONDS, **kept_by)
+    cacheability = {"public": True} if share.is_public else {"private": True}
+    patch_cache_control(answer, max_age=SHORT_SECONDS, **cacheability)
     return answer
 
 

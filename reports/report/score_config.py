@@ -93,7 +93,7 @@ class Config(Part):
     style: Annotated[str, Field(max_length=MOST_LETTERS)] | Options = ""
 
 
-def whole(data: object) -> Options:
+def config_object(data: object) -> Options:
     """Return a configuration as the object that its metrics alone, or nothing, stand for."""
     if isinstance(data, list):
         return {"metrics": data}
@@ -106,7 +106,7 @@ def config_of_request(text: bytes) -> Options:
     """Read a configuration that came over the web, as JSON; no text is the default one."""
     with _refused("", UnicodeDecodeError, strict_json.NotJson):
         data = strict_json.loads(text.decode()) if text else None
-    return whole(data)
+    return config_object(data)
 
 
 def parse(
@@ -121,21 +121,21 @@ def parse(
     have labels in an order. Raises ConfigInvalid with every mistake and where it stands.
     """
     labelled = ", ".join(tasks or ())
-    given, errors, metrics = whole(data), list[ConfigError](), list[stats.MetricConfig]()
-    if "vega_config" in given:
+    options, errors, metrics = config_object(data), list[ConfigError](), list[stats.MetricConfig]()
+    if "vega_config" in options:
         errors.append(ConfigError("vega_config", _SUCCESSOR))
-        given = {key: value for key, value in given.items() if key != "vega_config"}
-    with _kept(errors):
-        validated(Config, given)
+        options = {key: value for key, value in options.items() if key != "vega_config"}
+    with _collect_errors(errors):
+        validated(Config, options)
         with _refused("style", StyleRefused):
-            settings_of(given.get("style", ""))
-    with _kept(errors):
-        _import_modules(given.get("modules"), reach.folder)
-    listed = given.get("metrics")
-    for number, each in enumerate(listed[:MOST_METRICS] if isinstance(listed, list) else ()):
+            settings_of(options.get("style", ""))
+    with _collect_errors(errors):
+        _import_modules(options.get("modules"), reach.folder)
+    listed = options.get("metrics")
+    for number, content in enumerate(listed[:MOST_METRICS] if isinstance(listed, list) else ()):
         # Where its shape is wrong, there is an error already.
-        with _kept(errors), suppress(ValidationError):
-            metric, path = _AnyMetric.validate_python(each), f"metrics[{number}]"
+        with _collect_errors(errors), suppress(ValidationError):
+            metric, path = _AnyMetric.validate_python(content), f"metrics[{number}]"
             errors += [
                 ConfigError(f"{path}.task_names[{place}]", _NO_LABELS.format(name, labelled))
                 for place, name in enumerate(metric.task_names)
@@ -143,13 +143,13 @@ def parse(
             ]
             if metric.scorer == ALPHA and set(metric.task_names or ["winner"]) <= set(ordered):
                 metric = metric.model_copy(update={"options": ORDINAL | (metric.options or {})})
-            metrics.append(_made(metric, path, reach))
+            metrics.append(_metric_config(metric, path, reach))
     if errors:
         raise ConfigInvalid(errors)
     with _refused("metrics", stats.MetricInvalid):
         stats.check_names(metrics)
-    part = Slice.parse(given.get("part", ""))
-    return ScoreConfig(tuple(metrics), given.get("style", ""), part)
+    part = Slice.parse(options.get("part", ""))
+    return ScoreConfig(tuple(metrics), options.get("style", ""), part)
 
 
 def default_metrics(
@@ -159,11 +159,13 @@ def default_metrics(
     names += ["alt_test"] if humans >= 3 else []
     names += [ALPHA] if humans >= 2 else []
     options = {ALPHA: ORDINAL} if "winner" in ordered else {}
-    used = (stats.make_scorer(name, **options.get(name, {})) for name in names if name not in off)
-    return tuple(stats.MetricConfig(scorer, ["winner"]) for scorer in used)
+    scorers = (
+        stats.make_scorer(name, **options.get(name, {})) for name in names if name not in off
+    )
+    return tuple(stats.MetricConfig(scorer, ["winner"]) for scorer in scorers)
 
 
-def _made(metric: _Metric, path: str, reach: Reach) -> stats.MetricConfig:
+def _metric_config(metric: _Metric, path: str, reach: Reach) -> stats.MetricConfig:
     scorer = _scorer(metric.scorer, metric.options or {}, path, reach)
     with _refused(path, stats.MetricInvalid):
         return stats.MetricConfig(
@@ -201,12 +203,12 @@ def is_safe(name: object) -> bool:
 
 def _factory(name: str, reach: Reach) -> Callable[..., object]:
     if name in stats.SCORERS:
-        if why := why_absent(name, stats.SCORERS, "scorer", reach.off):
-            raise ValueError(why)
+        if reason := why_absent(name, stats.SCORERS, "scorer", reach.off):
+            raise ValueError(reason)
         return lambda **options: stats.make_scorer(name, **options)
     folder = reach.folder
     if folder is None or "." not in name:
-        usable = sorted(each for each in stats.SCORERS if each not in reach.off)
+        usable = sorted(scorer for scorer in stats.SCORERS if scorer not in reach.off)
         hint = meant(name, usable) or f"; there are {', '.join(usable)}"
         raise ValueError(f"no scorer is called {name!r}{hint}")
     module, _, attribute = name.rpartition(".")
@@ -252,16 +254,16 @@ def read_style(path: Path) -> str:
     return _read(path, "style")
 
 
-def _read(path: Path, where: str) -> str:
+def _read(path: Path, field: str) -> str:
     try:
         content = path.read_bytes()[: MOST_BYTES + 1]
         if len(content) > MOST_BYTES:
-            raise ConfigInvalid.at(where, f"{path} has more than {MOST_BYTES:,} bytes")
+            raise ConfigInvalid.at(field, f"{path} has more than {MOST_BYTES:,} bytes")
         return content.decode("utf-8-sig")
     except OSError as error:
-        raise ConfigInvalid.at(where, f"{path} cannot be read: {error.strerror}") from error
+        raise ConfigInvalid.at(field, f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigInvalid.at(where, f"{path} cannot be read: {error}") from error
+        raise ConfigInvalid.at(field, f"{path} cannot be read: {error}") from error
 
 
 def _import_modules(modules: object, folder: Path | None) -> None:
@@ -288,7 +290,7 @@ def _importing(name: str, folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _kept(errors: list[ConfigError]) -> Iterator[None]:
+def _collect_errors(errors: list[ConfigError]) -> Iterator[None]:
     """Keep what is wrong, so that one answer has all of it."""
     try:
         yield

@@ -42,7 +42,7 @@ from judge_eval.stats import (
     score,
 )
 from judge_eval.stats.labels import kind_of
-from reports.report.model import PEOPLE, Source
+from reports.report.model import PEOPLE, ScoreSource
 from reports.report.score_config import NOTHING, Reach, default_metrics, parse
 from reports.report.score_page import Drawing, as_html
 from reports.report.score_table import ScoreResults, in_words, is_of_people, table_csv
@@ -50,7 +50,7 @@ from voting.ledger.counts import counted_in
 from voting.models import Entry, Queue
 
 MANIFEST: Final = "report.json"
-MADE_BY: Final = "HumanJudge scores"
+PRODUCT_MARK: Final = "HumanJudge scores"
 # A chart takes about half a second.
 MOST_SECONDS: Final = 300.0
 Named: TypeAlias = Iterator[tuple[str, Chart | None]]
@@ -79,7 +79,7 @@ def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) ->
     ordered = {
         task
         for task in labels.tasks
-        if {kind_of(x) for own in labels.humans.values() for x in own.get(task, {}).values()}
+        if {kind_of(x) for person in labels.humans.values() for x in person.get(task, {}).values()}
         == {"number"}
     }
     ordered |= {WINNER} if run.queue.kind == Queue.Kind.RATING else set()
@@ -93,7 +93,7 @@ def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) ->
         _folder_of(metric, scores_folder).mkdir(parents=True)
     results, among = _scored(metrics, names, labels, scores_folder)
     winners = [tasks[WINNER] for tasks in labels.humans.values() if WINNER in tasks]
-    source = Source(
+    source = ScoreSource(
         run_id=str(run.pk),
         run_name=run.name,
         made_at=timezone.now(),
@@ -130,8 +130,8 @@ def _scored(
             if has_value or is_of_people(metric.scorer):
                 among[metric.unique_name] = among_people(metric, labels.humans)
     except Exception as error:
-        where = "; ".join(getattr(error, "__notes__", []))
-        raise ScoringFailed(f"{where + ': ' if where else ''}{error}") from error
+        place = "; ".join(getattr(error, "__notes__", []))
+        raise ScoringFailed(f"{place + ': ' if place else ''}{error}") from error
     return results, {name: result for name, result in among.items() if result}
 
 
@@ -145,19 +145,19 @@ def _not_counted(run: Run) -> list[tuple[int, str, str]]:
     )
     verdicts = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.DONE)
     ended = verdicts.values_list("judge__name", "state").annotate(count=Count("pk"))
-    rows = [(count, "vote", "", why) for why, count in votes.items() if count]
+    rows = [(count, "vote", "", reason) for reason, count in votes.items() if count]
     rows += [
         (count, "verdict", f" of {judge}", state)
         for judge, state, count in ended.order_by("judge__position", "state")
     ]
-    one, several = {"was": "was", "is_": "is"}, {"was": "were", "is_": "are"}
+    singular, plural = {"was": "was", "is_": "is"}, {"was": "were", "is_": "are"}
     return [
         (
             count,
-            f"{what}{'s' * (count > 1)}{of}",
-            _ENDS[why].format(**several if count > 1 else one),
+            f"{noun}{'s' * (count > 1)}{suffix}",
+            _ENDS[reason].format(**plural if count > 1 else singular),
         )
-        for count, what, of, why in rows
+        for count, noun, suffix, reason in rows
     ]
 
 
@@ -165,31 +165,33 @@ def _folder_of(config: MetricConfig, scores_folder: Path) -> Path:
     return scores_folder / config.scorer.scorer_name / config.unique_name
 
 
-def _write(scores: ScoreResults, source: Source, folder: Path, drawings: list[Drawing]) -> None:
-    taken, made_at = set[str](), source.made_at.isoformat()
-    files = {judge: file_name(judge, taken) for judge in scores.judges}
+def _write(
+    scores: ScoreResults, source: ScoreSource, folder: Path, drawings: list[Drawing]
+) -> None:
+    used_names, iso_time = set[str](), source.made_at.isoformat()
+    files = {judge: file_name(judge, used_names) for judge in scores.judges}
     scores_folder = folder / "scores"
     for config in scores.configs:
         for result in scores.results[config.unique_name]:
-            about = result.as_dict(made_at) | {"judge_uuid": scores.judges[result.judge_id]}
+            about = result.as_dict(iso_time) | {"judge_uuid": scores.judges[result.judge_id]}
             path = _folder_of(config, scores_folder) / f"{files[result.judge_id]}_result.json"
             try:
                 _write_json(path, about)
             except (TypeError, ValueError) as error:
-                what = f"{config.unique_name} of {result.judge_id}"
-                raise ScoringFailed(f"{what} cannot be written as JSON: {error}") from error
+                place = f"{config.unique_name} of {result.judge_id}"
+                raise ScoringFailed(f"{place} cannot be written as JSON: {error}") from error
     table = table_csv(scores.table, scores.judges)
     (scores_folder / "score_report.csv").write_text(table, "utf-8", newline="")
     (scores_folder / "score_report.html").write_text(as_html(scores, drawings), "utf-8")
     manifest = {
-        "made_by": MADE_BY,
+        "made_by": PRODUCT_MARK,
         "run": {"id": source.run_id, "name": source.run_name},
-        "made_at": made_at,
+        "made_at": iso_time,
         "ledger": {"seq": source.ledger_seq, "head": source.ledger_head},
         "labels": {"people": source.people, "votes": source.votes, "pairs": source.pairs},
         "is_simulated": source.is_simulated,
         "part": source.part,
-        "not_counted": [f"{count:,} {what} {why}" for count, what, why in source.not_counted],
+        "not_counted": [f"{count:,} {noun} {reason}" for count, noun, reason in source.not_counted],
         "judges": dict(scores.judges),
         "metrics": [
             {
@@ -227,14 +229,14 @@ def write_charts(
         folder = _folder_of(config, scores_folder)
         folder.mkdir(parents=True, exist_ok=True)
         # A scorer of one's own may have drawn there already.
-        taken = {_key(path.stem) for path in folder.iterdir()}
+        used_names = {_key(path.stem) for path in folder.iterdir()}
         is_alt_test = isinstance(config.scorer, AltTestScorer)
         for stem, chart in (_alt_test if is_alt_test else _figures)(config, report):
             if chart is None:
                 continue
             if monotonic() - started > MOST_SECONDS:
                 raise StyleRefused(f"its charts take more than {MOST_SECONDS:.0f} seconds to draw")
-            name, files = file_name(stem, taken), pictures(chart, ("png", "svg"), style)
+            name, files = file_name(stem, used_names), pictures(chart, ("png", "svg"), style)
             for form, content in files.items():
                 (folder / f"{name}.{form}").write_bytes(content)
             dark = None if style else pictures(chart, ("svg",), theme="dark")["svg"]
@@ -254,17 +256,18 @@ def _figures(config: MetricConfig, report: ScoreResults) -> Named:
     metric = config.scorer.scorer_name.removeprefix("classification_")
     figures = list(dict.fromkeys(name for result in results for name in result.figures))
     for figure in figures:
-        whole = metric if len(figures) == 1 or metric.startswith(figure) else f"{metric}_{figure}"
+        is_named = len(figures) == 1 or metric.startswith(figure)
+        full_name = metric if is_named else f"{metric}_{figure}"
         measured, beside = results, None
         if is_of_people(config.scorer, figure):
             measured = [replace(among or results[0], judge_id=PEOPLE)]
-        elif among and (own := among.figures.get(figure)) and own.value is not None:
-            beside = Level(PEOPLE, own.value, own.interval)
+        elif among and (people := among.figures.get(figure)) and people.value is not None:
+            beside = Level(PEOPLE, people.value, people.interval)
         rows = [_row(report, result, figure) for result in measured]
-        axis = _axis(f"{in_words(whole)}{_how(config, results)}", rows)
+        axis = _axis(f"{in_words(full_name)}{_aggregation_words(config, results)}", rows)
         yield (
-            f"{whole}_scores",
-            bars(rows, title=_title(config, whole), axis=axis, reference=beside),
+            f"{full_name}_scores",
+            bars(rows, title=_title(config, full_name), axis=axis, reference=beside),
         )
 
 
@@ -298,8 +301,8 @@ def _advantages(metadata: Mapping[str, object]) -> Iterator[tuple[str, float | N
         for person, (of_judge, of_person) in people.items():
             yield str(person), of_judge, of_person
     if isinstance(tasks, Mapping):
-        for task, own in tasks.items():
-            for person, of_judge, of_person in _advantages(own):
+        for task, task_metadata in tasks.items():
+            for person, of_judge, of_person in _advantages(task_metadata):
                 yield f"{person}, {task}", of_judge, of_person
 
 
@@ -316,7 +319,7 @@ def _title(config: MetricConfig, metric: str) -> str:
     return f"{capfirst(in_words(metric))}: {config.display_name or ', '.join(config.task_names)}"
 
 
-def _how(config: MetricConfig, results: Sequence[ScoreResult]) -> str:
+def _aggregation_words(config: MetricConfig, results: Sequence[ScoreResult]) -> str:
     tasks = len(config.task_names)
     over_people = results[0].metadata.get("scoring_method") == "average_across_humans"
     parts = ["mean over people"] * over_people
@@ -330,15 +333,15 @@ def _how(config: MetricConfig, results: Sequence[ScoreResult]) -> str:
 
 def judge_names(names: Mapping[str, str]) -> dict[str, str]:
     """Return what each judge, by its id, is called where it is alone with that name."""
-    count, taken = Counter(_key(name) for name in names.values()), set[str]()
+    count, used_names = Counter(_key(name) for name in names.values()), set[str]()
     return {
-        judge: _unique(name if count[_key(name)] == 1 else f"{name} ({judge[:8]})", taken)
+        judge: _unique(name if count[_key(name)] == 1 else f"{name} ({judge[:8]})", used_names)
         for judge, name in names.items()
     }
 
 
-def file_name(name: str, taken: set[str]) -> str:
-    """Return the beginning of a file name that leaves no folder and is not `taken`, and take it.
+def file_name(name: str, used_names: set[str]) -> str:
+    """Return the beginning of a file name that leaves no folder; it joins `used_names`.
 
     Examples
     --------
@@ -352,14 +355,14 @@ def file_name(name: str, taken: set[str]) -> str:
         # What was replaced could make two names one; a hash tells them apart.
         digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         cut = f"{cut or 'judge'}-{digits}"
-    return _unique(cut, taken)
+    return _unique(cut, used_names)
 
 
-def _unique(base: str, taken: set[str]) -> str:
+def _unique(base: str, used_names: set[str]) -> str:
     name, number = base, 2
-    while _key(name) in taken:
+    while _key(name) in used_names:
         name, number = f"{base}-{number}", number + 1
-    taken.add(_key(name))
+    used_names.add(_key(name))
     return name
 
 
@@ -387,14 +390,15 @@ def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
         )
     place.parent.mkdir(parents=True, exist_ok=True)
     number = token_hex(4)
-    made, aside = (place.with_name(f"{place.name}.{what}-{number}") for what in ("new", "before"))
-    made.mkdir()
+    new_folder = place.with_name(f"{place.name}.new-{number}")
+    aside = place.with_name(f"{place.name}.before-{number}")
+    new_folder.mkdir()
     try:
-        yield made
+        yield new_folder
         if place.exists():
             place.rename(aside)
         try:
-            made.rename(place)
+            new_folder.rename(place)
         except OSError:
             if aside.exists():
                 aside.rename(place)
@@ -402,7 +406,7 @@ def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
         if not is_foreign:
             shutil.rmtree(aside, ignore_errors=True)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
 
 
 def _is_ours(place: Path) -> bool:
@@ -412,6 +416,6 @@ def _is_ours(place: Path) -> bool:
         if not names:
             return True
         manifest = json.loads((place / MANIFEST).read_text("utf-8"))
-        return manifest["made_by"] == MADE_BY and names <= set(map(str, manifest["files"]))
+        return manifest["made_by"] == PRODUCT_MARK and names <= set(map(str, manifest["files"]))
     except (OSError, ValueError, LookupError, TypeError):
         return False

@@ -51,8 +51,8 @@ def as_html(scores: ScoreResults, drawings: Sequence[Drawing] = ()) -> str:
         "heads": columns,
         "first": next((column for column in columns if column.best), None),
         "drawings": [
-            (each.words, each.width, _address(each.light), each.dark and _address(each.dark))
-            for each in drawings
+            (words, width, _address(light), dark and _address(dark))
+            for words, width, light, dark in drawings
         ],
         "sections": [_section(scores, config) for config in scores.configs],
     }
@@ -190,10 +190,10 @@ def _notes(results: Sequence[ScoreResult]) -> Iterable[tuple[str, str]]:
         notes = []
         for key in ("in_words", "interpretation", "embedding_model"):
             if key in result.metadata:
-                by = result.metadata.get(f"{key}_by")
-                notes.append(f"{result.metadata[key]}{f' ({by})' if by else ''}")
+                source = result.metadata.get(f"{key}_by")
+                notes.append(f"{result.metadata[key]}{f' ({source})' if source else ''}")
         for note in dict.fromkeys([*notes, *result.warnings]):
             about.setdefault(note, []).append(result.judge_id)
     for note, judges in about.items():
-        whole = len(judges) == len(results) > 1
-        yield "all judges" if whole else ", ".join(judges), note
+        is_about_all = len(judges) == len(results) > 1
+        yield "all judges" if is_about_all else ", ".join(judges), note

@@ -16,7 +16,7 @@ from humanjudge.lib.text import fixed, listed
 
 # Of its names only what is used is imported: pages show tables and compute nothing.
 from judge_eval import stats
-from reports.report.model import PEOPLE, JudgeScores, Score, ScoreTable, Source
+from reports.report.model import PEOPLE, JudgeScores, Score, ScoreSource, ScoreTable
 
 _WORDS: Final = {
     "alt_test": "Alt-Test",
@@ -42,7 +42,7 @@ HINTS: Final = {
 }
 
 
-class Column(NamedTuple):
+class ScoreColumn(NamedTuple):
     """A figure of a metric: its name in files, its title, which value is best; is it people's?"""
 
     metric: stats.MetricConfig
@@ -65,7 +65,7 @@ class ScoreResults:
     name, where there are any.
     """
 
-    source: Source | None
+    source: ScoreSource | None
     judges: Mapping[str, str]
     configs: Sequence[stats.MetricConfig]
     results: stats.Results
@@ -73,7 +73,7 @@ class ScoreResults:
     baselines: Collection[str]
 
     @cached_property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[ScoreColumn]:
         return [column for config in self.configs for column in _columns(self, config)]
 
     @cached_property
@@ -90,7 +90,7 @@ class ScoreResults:
         ]
         # In the order of the first column that has a best value.
         rank = next(filter(None, ranks), [0.0] * len(rows))
-        people = [_score(each.figure, self.among.get(each.metric.unique_name)) for each in columns]
+        people = [_score(c.figure, self.among.get(c.metric.unique_name)) for c in columns]
         return ScoreTable(
             columns=[column.name for column in columns],
             titles=[column.title for column in columns],
@@ -101,7 +101,7 @@ class ScoreResults:
         )
 
 
-def _columns(scores: ScoreResults, metric: stats.MetricConfig) -> Iterator[Column]:
+def _columns(scores: ScoreResults, metric: stats.MetricConfig) -> Iterator[ScoreColumn]:
     name, scorer = metric.unique_name, metric.scorer
     results = scores.results[name]
     # A scorer may name its figures only where it computed some.
@@ -116,10 +116,10 @@ def _columns(scores: ScoreResults, metric: stats.MetricConfig) -> Iterator[Colum
         if isinstance(scorer, stats.AltTestScorer) and figure == "winning_rate":
             words = f" at {stats.epsilon_key(scorer.settings.epsilon)}"
         title, best = metric_title(metric, words), best_of(scorer, figure)
-        yield Column(metric, figure, name + ending, title, best, is_of_people(scorer, figure))
+        yield ScoreColumn(metric, figure, name + ending, title, best, is_of_people(scorer, figure))
 
 
-def _ranked(column: Column, scores: Sequence[Score]) -> list[float]:
+def _ranked(column: ScoreColumn, scores: Sequence[Score]) -> list[float]:
     """Mark the best values, unless all are the same; return what puts all in order, if anything."""
     if column.best is None:
         return []
@@ -143,14 +143,14 @@ def _score(name: str, result: stats.ScoreResult | None) -> Score:
     is_peoples = result is None or result.judge_id == PEOPLE
     nobodys = "people have no such figure" if is_peoples else f"there is no {name}"
     figure = figures.get(name) or stats.no_figure(next(reasons, None) or nobodys)
-    said = result.metadata.get("outcome") if result and name == "winning_rate" else None
+    outcome = result.metadata.get("outcome") if result and name == "winning_rate" else None
     return Score(
         value=figure.value,
         interval=figure.interval,
         n=figure.n,
         reason=None if figure.value is not None else figure.why,
         is_best=False,
-        said="" if said in (None, "not tested") else str(said),
+        said="" if outcome in (None, "not tested") else str(outcome),
     )
 
 
@@ -244,8 +244,8 @@ def span_of(figure: stats.Estimate | Score) -> str:
 
 def figure_cell(figure: stats.Estimate | Score, label: str = "") -> Cell:
     if figure.value is None:
-        why = figure.reason if isinstance(figure, Score) else figure.why
-        return Cell(DASH, why or "", css="num why", label=label, sort="")
+        reason = figure.reason if isinstance(figure, Score) else figure.why
+        return Cell(DASH, reason or "", css="num why", label=label, sort="")
     small = "; ".join(filter(None, [span_of(figure), f"n\N{NO-BREAK SPACE}{figure.n:,}"]))
     word, is_best = (figure.said, figure.is_best) if isinstance(figure, Score) else ("", False)
     return Cell(

@@ -33,7 +33,7 @@ from judge_eval.selectors import switched_off
 from judge_eval.web import run_action, run_page
 from reports.models import ScoreReport
 from reports.report.model import ScoreTable
-from reports.report.score_config import Reach, config_of_request, parse, whole
+from reports.report.score_config import Reach, config_object, config_of_request, parse
 from reports.report.score_table import on_page
 from voting.tuning import opened_at
 
@@ -120,7 +120,7 @@ def request_scores(run: Run, config: object) -> ScoreReport:
 
     Raises ConfigInvalid, or ScoresRefused while others of this run are being made.
     """
-    config = whole(config)
+    config = config_object(config)
     # Whether the run has labels of those tasks, a worker looks up.
     parse(config, None, Reach(off=switched_off()))
     try:
@@ -128,8 +128,8 @@ def request_scores(run: Run, config: object) -> ScoreReport:
             report = ScoreReport.objects.create(run=run, config=config)
             enqueue(_TASK, str(report.pk))
     except IntegrityError as error:
-        why = "Score files of this run are being made. Request more when they are done."
-        raise ScoresRefused(why) from error
+        message = "Score files of this run are being made. Request more when they are done."
+        raise ScoresRefused(message) from error
     for old in reports_of(run)[MOST_KEPT:]:
         path_of(old).unlink(missing_ok=True)
         old.delete()
@@ -175,13 +175,13 @@ def make(report_id: UUID) -> None:
             embed = partial(make_embedder, project=report.run.queue.project_id)
             reach = Reach(embed=embed, off=switched_off())
             scores = make_report(report.run, report.config, folder, reach)
-            _keep(report, folder, scores.table)
+            _store_files(report, folder, scores.table)
     except (ConfigInvalid, ScoringFailed) as error:
         _fail(report, str(error) or type(error).__name__)
     except Exception as error:
         if report.attempts == MOST_ATTEMPTS:
-            why = f"an unexpected error occurred ({type(error).__name__}); the worker logged it"
-            _fail(report, f"They could not be made: {why}.")
+            reason = f"an unexpected error occurred ({type(error).__name__}); the worker logged it"
+            _fail(report, f"They could not be made: {reason}.")
         raise
 
 
@@ -199,15 +199,15 @@ def requeue_lost() -> None:
 def remove_left_behind() -> None:
     """Delete the files of reports that went with their run; of very many, some each time."""
     files = list((settings.DATA / "scores").glob(FILES))
-    some = {path: UUID(path.name[:36]) for path in sample(files, min(len(files), LOOKED_AT))}
-    reports = ScoreReport.objects.in_bulk(some.values())
-    for path, pk in some.items():
+    report_ids = {path: UUID(path.name[:36]) for path in sample(files, min(len(files), LOOKED_AT))}
+    reports = ScoreReport.objects.in_bulk(report_ids.values())
+    for path, pk in report_ids.items():
         report, is_partial = reports.get(pk), path.stem != str(pk)
         if report is None or (is_partial and report.state != ScoreReport.State.WAITING):
             path.unlink(missing_ok=True)
 
 
-def _own(report: ScoreReport) -> QuerySet[ScoreReport]:
+def _claimed_row(report: ScoreReport) -> QuerySet[ScoreReport]:
     """Return the row while nobody else has taken it up: each who does counts an attempt."""
     return ScoreReport.objects.filter(
         pk=report.pk, state=ScoreReport.State.WAITING, attempts=report.attempts
@@ -223,7 +223,7 @@ def _renewed(report: ScoreReport) -> Iterator[None]:
         while not done.wait(RENEWED_EVERY.total_seconds()):
             # The next round tries again when the database is away for a moment.
             with suppress(Error):
-                leases.renew(_own(report), LEASE)
+                leases.renew(_claimed_row(report), LEASE)
             connection.close()
 
     thread = Thread(target=renew, name="score-files-lease", daemon=True)
@@ -237,10 +237,10 @@ def _renewed(report: ScoreReport) -> Iterator[None]:
 
 def _fail(report: ScoreReport, error: str) -> None:
     state = ScoreReport.State.FAILED
-    leases.release(_own(report), state=state, done_at=timezone.now(), error=error)
+    leases.release(_claimed_row(report), state=state, done_at=timezone.now(), error=error)
 
 
-def _keep(report: ScoreReport, folder: Path, table: ScoreTable) -> None:
+def _store_files(report: ScoreReport, folder: Path, table: ScoreTable) -> None:
     """Put the files where they are downloaded from, unless another worker is at them by now."""
     path = path_of(report)
     partial_path = path.with_name(f"{path.stem}.{token_hex(4)}.zip")
@@ -248,7 +248,7 @@ def _keep(report: ScoreReport, folder: Path, table: ScoreTable) -> None:
         make_archive(str(partial_path.with_suffix("")), "zip", folder.parent, folder.name)
         with transaction.atomic():
             if leases.release(
-                _own(report),
+                _claimed_row(report),
                 state=ScoreReport.State.DONE,
                 done_at=timezone.now(),
                 size=partial_path.stat().st_size,

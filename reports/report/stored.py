@@ -16,7 +16,7 @@ from reports.models import Share
 from reports.report.bundle import NoBundle, bundle_file
 from reports.report.compare import computed_again, unequal
 from reports.report.model import Report
-from voting.ledger.ledger import Difference, Projection
+from voting.ledger.ledger import Mismatch, Projection
 from voting.models import Entry
 from voting.tuning import is_tuned
 
@@ -24,7 +24,7 @@ from voting.tuning import is_tuned
 class StoredFigures(Projection):
     """Computes stored figures anew; stands among the projections, and keeps nothing itself."""
 
-    def rebuild(self, *, write: bool) -> Iterator[Difference]:
+    def rebuild(self, *, write: bool) -> Iterator[Mismatch]:
         # That takes long, and holds up nobody: see `stored`.
         return iter(())
 
@@ -33,7 +33,7 @@ class StoredFigures(Projection):
         number = number_of(frozen.count(), "frozen report")
         return [f"{number}, of which no rows were kept"] if frozen else []
 
-    def stored(self) -> Iterator[Difference]:
+    def stored(self) -> Iterator[Mismatch]:
         rows = Findings.objects.filter(run__queue__project=self.project, is_behind=False)
         for row in rows.filter(data__isnull=False, seq=F("run__board__seq")).order_by("pk"):
             # What another version stored cannot be read, and is computed anew for whoever looks.
@@ -44,14 +44,14 @@ class StoredFigures(Projection):
                 # Votes that were sealed meanwhile are in the next figures.
                 for difference in unequal(*pair) if computed.as_of.seq == row.seq else ():
                     place = f"{difference.path} of {run.name} ({computed.as_of.part})"
-                    yield Difference(place, difference.reported, difference.computed)
+                    yield Mismatch(place, difference.reported, difference.computed)
         # While judges are tuned nobody is given a whole ledger.
         frozen = Share.objects.filter(project=self.project, frozen__isnull=False)
         for share in () if is_tuned(self.project.pk) else frozen:
-            yield from _of_frozen(share)
+            yield from _frozen_mismatches(share)
 
 
-def _of_frozen(share: Share) -> Iterator[Difference]:
+def _frozen_mismatches(share: Share) -> Iterator[Mismatch]:
     place = f"frozen report {share.prefix}…"
     try:
         report = Report.model_validate(share.frozen)
@@ -60,7 +60,7 @@ def _of_frozen(share: Share) -> Iterator[Difference]:
     head = Entry.objects.filter(project=share.project_id, seq=report.head.seq)
     sealed = [bytes(entry_hash or b"").hex() for entry_hash in head.values_list("hash", flat=True)]
     if report.head.seq and [report.head.hash] != sealed:
-        yield Difference(place, report.head.hash, sealed, is_correctable=False)
+        yield Mismatch(place, report.head.hash, sealed, is_correctable=False)
     elif hasattr(share, "rows"):
         try:
             file = bundle_file(report, share.project, bytes(share.rows.lines))
@@ -77,4 +77,4 @@ def _of_frozen(share: Share) -> Iterator[Difference]:
             )
         if done.returncode:
             last_line = done.stderr.strip().splitlines()[-1:]
-            yield Difference(f"{place}: {' '.join(last_line)}", None, "", is_correctable=False)
+            yield Mismatch(f"{place}: {' '.join(last_line)}", None, "", is_correctable=False)

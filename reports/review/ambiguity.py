@@ -32,13 +32,13 @@ def is_disputed(votes_by_choice: Collection[int], min_votes: int = 3) -> bool:
     return sum(votes_by_choice) >= min_votes and lacks_majority(votes_by_choice)
 
 
-class Flagged(NamedTuple):
+class ReviewFlag(NamedTuple):
     """A flag on an item, by `F` or by a flag vote: when, as what if a category was chosen, by whom.
 
     A category or a comment is a reason.
     """
 
-    at: datetime
+    flagged_at: datetime
     category: str
     voter: UUID | None = None
     has_reason: bool = True
@@ -49,7 +49,7 @@ class Flagged(NamedTuple):
 UNSAFE: Final = "unsafe"
 
 
-def flag_to_review(flags: Sequence[Flagged], setting: str) -> Flagged | None:
+def flag_to_review(flags: Sequence[ReviewFlag], setting: str) -> ReviewFlag | None:
     """Return the newest of the flags, in order of time, that puts an item before curators.
 
     None where no flag does by the setting of the project.
@@ -57,8 +57,8 @@ def flag_to_review(flags: Sequence[Flagged], setting: str) -> Flagged | None:
     Examples
     --------
     >>> day = datetime(2026, 1, 1)
-    >>> one, same = Flagged(day, "format", UUID(int=1)), Flagged(day, "other", UUID(int=1))
-    >>> other = Flagged(day, "", UUID(int=2), has_reason=False)
+    >>> one, same = ReviewFlag(day, "format", UUID(int=1)), ReviewFlag(day, "other", UUID(int=1))
+    >>> other = ReviewFlag(day, "", UUID(int=2), has_reason=False)
     >>> [bool(flag_to_review(f, "two_or_unsafe")) for f in ([one], [one, same], [one, other])]
     [False, False, True]
     >>> flag_to_review([one._replace(category=UNSAFE)], "two_or_unsafe").category
@@ -74,16 +74,16 @@ def flag_to_review(flags: Sequence[Flagged], setting: str) -> Flagged | None:
     return flags[-1] if flags and setting != "none" else None
 
 
-class Decided(NamedTuple):
+class StandingDecision(NamedTuple):
     """The decision that stands on an item: what, when, and how many votes it asked for."""
 
     action: str
-    at: datetime
+    decided_at: datetime
     votes_wanted: int = 0
 
 
 def waits(
-    *, divided: bool, votes: int, flagged_at: datetime | None, decided: Decided | None
+    *, divided: bool, votes: int, flagged_at: datetime | None, decided: StandingDecision | None
 ) -> bool:
     """Say whether an item waits for a curator.
 
@@ -95,16 +95,16 @@ def waits(
     >>> early, late = datetime(2026, 1, 1), datetime(2026, 1, 2)
     >>> waits(divided=True, votes=3, flagged_at=None, decided=None)
     True
-    >>> waits(divided=True, votes=9, flagged_at=early, decided=Decided("keep", late))
+    >>> waits(divided=True, votes=9, flagged_at=early, decided=StandingDecision("keep", late))
     False
-    >>> waits(divided=True, votes=9, flagged_at=late, decided=Decided("keep", early))
+    >>> waits(divided=True, votes=9, flagged_at=late, decided=StandingDecision("keep", early))
     True
-    >>> again = Decided("another_round", late, votes_wanted=6)
+    >>> again = StandingDecision("another_round", late, votes_wanted=6)
     >>> [waits(divided=True, votes=n, flagged_at=None, decided=again) for n in (5, 6)]
     [False, True]
     """
     if decided is None:
         return divided or flagged_at is not None
-    is_flagged = flagged_at is not None and flagged_at > decided.at
+    is_flagged = flagged_at is not None and flagged_at > decided.decided_at
     is_over = decided.action == "another_round" and votes >= decided.votes_wanted
     return is_flagged or (divided and is_over)

@@ -47,21 +47,21 @@ class Reviews(Schema):
     next_cursor: int | None
 
 
-Why: TypeAlias = Annotated[Text, Field(max_length=services.LONGEST_WHY)]
+Reason: TypeAlias = Annotated[Text, Field(max_length=services.LONGEST_WHY)]
 
 
 class SettleIn(Schema):
     """`after` is the latest decision that the curator knows of; `votes` are those of a round."""
 
     action: Literal["exclude", "keep", "another_round"]
-    why: Why | None = None
+    why: Reason | None = None
     votes: Annotated[int, Field(ge=1, le=MOST_VOTES)] | None = None
     after: UUID | None = None
 
 
 class NoteIn(Schema):
     action: Literal["note"]
-    why: Why
+    why: Reason
     after: UUID | None = None
 
 
@@ -70,7 +70,7 @@ class SendBackIn(Schema):
 
     action: Literal["send_back"]
     voter: Annotated[Text, Field(max_length=16)]
-    why: Why
+    why: Reason
     after: UUID | None = None
 
 
@@ -78,7 +78,7 @@ class ReverseIn(Schema):
     """`after` is the decision that is taken back."""
 
     action: Literal["reverse"]
-    why: Why | None = None
+    why: Reason | None = None
     after: UUID
 
 
@@ -131,16 +131,18 @@ def decide(request: HttpRequest, item_id: UUID, body: Annotated[DecisionIn, Body
     review = _review(api_key, item_id)
     item, curator = review.item, voter_of_key(review.project_id, api_key)
     if isinstance(body, ReverseIn):
-        made = services.reverse(_named(review, body.after), curator, body.why or "")
+        decision = services.reverse(_named(review, body.after), curator, body.why or "")
     else:
         about: dict[str, Any] = {"votes": body.votes} if isinstance(body, SettleIn) else {}
         if isinstance(body, SendBackIn):
             voters = Voter.objects.filter(project=review.project_id, pseudonym=body.voter)
             about = {"voter": voters.values_list("pk", flat=True).first()}
-        made = services.decide(
+        decision = services.decide(
             item, body.action, curator, body.why or "", after=body.after, **about
         )
-    return Status(201, {"id": made.uid, "item": item.pk, "action": body.action, "at": made.at})
+    return Status(
+        201, {"id": decision.uid, "item": item.pk, "action": body.action, "at": decision.at}
+    )
 
 
 def _review(api_key: ApiKey, item_id: UUID) -> Review:

@@ -1,7 +1,7 @@
 """Which items wait for a curator: made of votes, flags and decisions, and of nothing else."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
@@ -14,8 +14,8 @@ from judge_eval.models import SLIP_BEGINS
 from reports.models import Review
 from reports.quality.parameters import Parameters, is_settings, parameters_of
 from reports.review.ambiguity import (
-    Decided,
-    Flagged,
+    ReviewFlag,
+    StandingDecision,
     flag_to_review,
     is_ambiguous,
     is_disputed,
@@ -27,7 +27,7 @@ from voting.kinds import KINDS
 from voting.ledger.bulk_sql import update_many
 from voting.ledger.counts import COUNTED, OF_PEOPLE, counts, is_of_people
 from voting.ledger.decisions import SETTLING
-from voting.ledger.ledger import Difference, Fact, Projection, correct, recounted_items
+from voting.ledger.ledger import Fact, Mismatch, Projection, correct, recounted_items
 from voting.models import Entry, Flag, Item, Project, Queue
 from voting.selectors import chunks
 
@@ -56,7 +56,7 @@ _WORDS: Final = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
 # Flag votes on single items.
 FLAG_VOTES: Final = OF_PEOPLE & Q(choice="flag", queue__kind=Queue.Kind.PASS_FLAG)
 
-Flags: TypeAlias = Mapping[UUID, Sequence[Flagged]]
+Flags: TypeAlias = Mapping[UUID, Sequence[ReviewFlag]]
 Choices: TypeAlias = Mapping[UUID, Counter[str]]
 # An item, with the columns of `Review` where there is one.
 Row: TypeAlias = Mapping[str, Any]
@@ -86,56 +86,51 @@ def _choices_on(items: Collection[UUID], new: Choices) -> Choices:
     return counts
 
 
-def _flags_on(rows: Sequence[Row], new: Flags) -> dict[UUID, list[Flagged]]:
+def _flags_on(rows: Sequence[Row], new: Flags) -> dict[UUID, list[ReviewFlag]]:
     """Return all flags on items, the oldest first.
 
     They are those by `F`, and the flag votes that are sealed or in a batch that is about to be.
     """
-    by_item: dict[UUID, list[Flagged]] = defaultdict(list)
+    by_item: dict[UUID, list[ReviewFlag]] = defaultdict(list)
     by_key = [row["pk"] for row in rows if row["flagged"]]
     voted_on = [row["pk"] for row in rows if row["queue__kind"] == Queue.Kind.PASS_FLAG]
     if by_key:
         flags = Flag.objects.filter(item__in=by_key)
         names = ("item", "created_at", "category", "voter", "comment")
-        for item, at, category, voter, comment in flags.values_list(*names):
+        for item, flagged_at, category, voter, comment in flags.values_list(*names):
             is_asked = comment.startswith(SLIP_BEGINS)
-            by_item[item].append(Flagged(at, category, voter, is_asked=is_asked))
+            by_item[item].append(ReviewFlag(flagged_at, category, voter, is_asked=is_asked))
     if voted_on:
         votes = Entry.objects.filter(FLAG_VOTES, item__in=voted_on)
         columns = ("item", "at", "category", "voter", "comment_sha256")
-        for pk, at, category, voter, comment in votes.values_list(*columns):
+        for pk, flagged_at, category, voter, comment in votes.values_list(*columns):
             assert pk is not None  # filtered
-            by_item[pk].append(_flag_vote(at, category, voter, comment))
+            by_item[pk].append(_flag_vote(flagged_at, category, voter, comment))
     for item in {*voted_on} & new.keys():
         by_item[item] += new[item]
-    return {item: sorted(own, key=lambda flag: flag.at) for item, own in by_item.items()}
+    return {
+        item: sorted(item_flags, key=lambda flag: flag.flagged_at)
+        for item, item_flags in by_item.items()
+    }
 
 
-def _flag_vote(at: datetime, category: str, voter: UUID | None, comment_sha256: str) -> Flagged:
+def _flag_vote(
+    cast_at: datetime, category: str, voter: UUID | None, comment_sha256: str
+) -> ReviewFlag:
     # Whether there is a comment is asked of its hash, which is in the ledger: the text itself may
     # be erased.
-    return Flagged(at, category, voter, has_reason=bool(category or comment_sha256))
-
-
-def _new_flags(batch: Iterable[Fact]) -> Flags:
-    """Return the flag votes of a batch."""
-    by_item: dict[UUID, list[Flagged]] = defaultdict(list)
-    for entry in batch:
-        if entry.item_id and entry.choice == "flag" and is_of_people(entry):
-            flag = _flag_vote(entry.at, entry.category, entry.voter_id, entry.comment_sha256)
-            by_item[entry.item_id].append(flag)
-    return by_item
+    return ReviewFlag(cast_at, category, voter, has_reason=bool(category or comment_sha256))
 
 
 class _DecisionRow(NamedTuple):
     item: Any
-    at: datetime
+    decided_at: datetime
     payload: Any
     # The decision that this one reverses.
     target: UUID | None
 
 
-def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Decided]:
+def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, StandingDecision]:
     """Return what stands on items; a decision counts here before it is sealed.
 
     One that was made elsewhere is `new` in its batch: it is stored behind it.
@@ -143,16 +138,18 @@ def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Deci
     stored = Entry.objects.filter(kind=Entry.Kind.DECISION, item__in=items).order_by("at", "pk")
     columns = stored.values_list("uid", "item", "at", "payload", "target__uid")
     rows = {
-        uid: _DecisionRow(item, at, payload, target)
-        for uid, item, at, payload, target in (columns if items else ())
+        uid: _DecisionRow(item, decided_at, payload, target)
+        for uid, item, decided_at, payload, target in (columns if items else ())
     }
     for entry in new:
         target = entry.target.uid if entry.target else None
         rows[entry.uid] = _DecisionRow(entry.item_id, entry.at, entry.payload, target)
     reversed_ones = {row.target for row in rows.values()}
     return {
-        row.item: Decided(row.payload["action"], row.at, row.payload.get("votes_wanted", 0))
-        for uid, row in sorted(rows.items(), key=lambda uid_and_row: uid_and_row[1].at)
+        row.item: StandingDecision(
+            row.payload["action"], row.decided_at, row.payload.get("votes_wanted", 0)
+        )
+        for uid, row in sorted(rows.items(), key=lambda uid_and_row: uid_and_row[1].decided_at)
         if row.payload["action"] in SETTLING and uid not in reversed_ones
     }
 
@@ -162,7 +159,7 @@ def _expected(
     limits: Parameters,
     new: Choices,
     new_flags: Flags,
-    made: Sequence[Fact] = (),
+    decisions: Sequence[Fact] = (),
     touched: Collection[UUID] = (),
 ) -> dict[UUID, Columns]:
     """Return the columns that `Review` must have for each item.
@@ -172,7 +169,7 @@ def _expected(
     words = _choices_on([row["pk"] for row in rows if row["queue__kind"] in _WORDS], new)
     flags = _flags_on(rows, new_flags)
     decided_on = {row["pk"] for row in rows if row["review__decided"]} | {*touched}
-    decided = _decided_on(decided_on, made)
+    decided = _decided_on(decided_on, decisions)
     columns = {}
     for row in rows:
         item = row["pk"]
@@ -189,7 +186,7 @@ def _expected(
             waits=waits(
                 divided=is_divided,
                 votes=row["votes"],
-                flagged_at=to_review.at if to_review else None,
+                flagged_at=to_review.flagged_at if to_review else None,
                 decided=stands,
             ),
         )
@@ -210,11 +207,11 @@ def _update(
     limits: Parameters,
     new: Choices | None = None,
     new_flags: Flags | None = None,
-    made: Sequence[Fact] = (),
+    decisions: Sequence[Fact] = (),
     touched: Collection[UUID] = (),
 ) -> None:
     stored = _rows(items)
-    expected = _expected(stored, limits, new or {}, new_flags or {}, made, touched)
+    expected = _expected(stored, limits, new or {}, new_flags or {}, decisions, touched)
     now, waiting, rows = timezone.now(), [], []
     for row in stored:
         item, columns = row["pk"], expected[row["pk"]]
@@ -223,8 +220,8 @@ def _update(
         elif columns != tuple(row[name] for name in _STORED):
             begins = columns.waits and not row["review__waits"]
             since = now if begins else row["review__since"]
-            at = connection.ops.adapt_datetimefield_value(since)
-            rows.append((*columns, at, row["review__pk"]))
+            since_text = connection.ops.adapt_datetimefield_value(since)
+            rows.append((*columns, since_text, row["review__pk"]))
     Review.objects.bulk_create(
         Review(item_id=item, project=project, since=now, **expected[item]._asdict())
         for item in _in_order(waiting)
@@ -235,8 +232,9 @@ def _update(
 def _rows(items: Collection[UUID]) -> list[Row]:
     """Return what is known of items; of deleted runs there is nothing to see."""
     is_flagged = Exists(Flag.objects.filter(item=OuterRef("pk")))
-    there = Item.objects.filter(pk__in=items, queue__deleted_at=None).annotate(flagged=is_flagged)
-    return list(there.values(*_OF_ITEM, "review__pk", "review__since", *_STORED, "flagged"))
+    item_rows = Item.objects.filter(pk__in=items, queue__deleted_at=None)
+    names = (*_OF_ITEM, "review__pk", "review__since", *_STORED, "flagged")
+    return list(item_rows.annotate(flagged=is_flagged).values(*names))
 
 
 def _in_order(items: Collection[UUID]) -> list[UUID]:
@@ -255,33 +253,38 @@ class ReviewList(Projection):
 
     def read(self, batch: Sequence[Fact]) -> None:
         self.new: dict[UUID, Counter[str]] = defaultdict(Counter)
+        self.new_flags: dict[UUID, list[ReviewFlag]] = defaultdict(list)
         for entry in batch:
             is_simulated = entry.queue is not None and entry.queue.is_simulated
             if entry.item_id and counts(entry, is_simulated=is_simulated):
                 self.new[entry.item_id][entry.choice] += 1
+            if entry.item_id and entry.choice == "flag" and is_of_people(entry):
+                flag = _flag_vote(entry.at, entry.category, entry.voter_id, entry.comment_sha256)
+                self.new_flags[entry.item_id].append(flag)
         self.limits = parameters_of(self.project, batch)
-        self.new_flags = _new_flags(batch)
-        self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
+        self.decisions = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
         # Nobody can decide on what was deleted.
         self.deleted = {e.queue_id for e in batch if e.kind == Entry.Kind.ERASURE} - {None}
         # The counts of items are those behind this batch: `VoteCounts` has written them.
         new = {entry.item_id for entry in batch if entry.item_id is not None}
-        some = [sorted(new | recounted_items(batch))]
+        chunk = [sorted(new | recounted_items(batch))]
         # Other limits may hold behind new settings: everything is looked at again.
-        self.chunks = _all_items(self.project) if any(map(is_settings, batch)) else iter(some)
+        self.chunks = _all_items(self.project) if any(map(is_settings, batch)) else iter(chunk)
 
     def write(self) -> None:
         for items in self.chunks:
-            decided = {each.item_id for each in self.made if each.item_id} & {*items}
-            _update(self.project, items, self.limits, self.new, self.new_flags, self.made, decided)
+            decided = {fact.item_id for fact in self.decisions if fact.item_id} & {*items}
+            _update(
+                self.project, items, self.limits, self.new, self.new_flags, self.decisions, decided
+            )
         if self.deleted:
             Review.objects.filter(item__queue__in=self.deleted).delete()
 
-    def rebuild(self, *, write: bool) -> Iterator[Difference]:
+    def rebuild(self, *, write: bool) -> Iterator[Mismatch]:
         for items in _all_items(self.project):
             yield from self._rebuild(items, write=write)
 
-    def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Difference]:
+    def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Mismatch]:
         stored = Review.objects.in_bulk(items, field_name="item_id")
         rows, limits = _rows(items), parameters_of(self.project)
         for item, columns in _expected(rows, limits, {}, {}, touched=items).items():
@@ -294,7 +297,6 @@ class ReviewList(Projection):
 
 
 def _all_items(project: Project) -> Iterator[list[UUID]]:
-    """Yield the items of a project, so many at a time."""
     items = Item.objects.filter(queue__project=project).only("pk")
     for chunk in chunks(items, "pk", CHUNK):
         yield [item.pk for item in chunk]

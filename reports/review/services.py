@@ -36,11 +36,11 @@ def reviews(state: str, reader: Reader, projects: QuerySet[Project]) -> QuerySet
         rows = rows.filter(flags__gt=0)
     elif state == "decided":
         rows = rows.filter(waits=False).exclude(decided="")
-    found_in = list(rows.order_by().values_list("project", flat=True).distinct())
-    if not found_in:
+    project_ids = list(rows.order_by().values_list("project", flat=True).distinct())
+    if not project_ids:
         # Every page asks: mostly nothing waits, and what the reader has to vote on is not needed.
         return rows.none()
-    return rows.exclude(item__in=open_items(reader, *found_in)).annotate(after=AFTER)
+    return rows.exclude(item__in=open_items(reader, *project_ids)).annotate(after=AFTER)
 
 
 def run_of(queue: Queue) -> Run:
@@ -58,7 +58,7 @@ def decide(
     item: Item,
     action: Action,
     curator: Voter,
-    why: str,
+    reason: str,
     *,
     after: UUID | None,
     votes: int | None = None,
@@ -68,18 +68,18 @@ def decide(
     """Decide on an item and take it off the list; see `voting.curating.decide`."""
     with transaction.atomic():
         project = ledger.locked(curator.project_id)
-        made = curating.decide(
-            item.pk, action, curator, why, after=after, votes=votes, voter=voter, uid=uid
+        decision = curating.decide(
+            item.pk, action, curator, reason, after=after, votes=votes, voter=voter, uid=uid
         )
         touch(project, item.pk)
-    return made
+    return decision
 
 
-def reverse(decision: Entry, curator: Voter, why: str, *, uid: UUID | None = None) -> Entry:
+def reverse(decision: Entry, curator: Voter, reason: str, *, uid: UUID | None = None) -> Entry:
     """Reverse a decision: what it settled waits again, unless another decision stands."""
     assert decision.item is not None  # it is on one
     with transaction.atomic():
         project = ledger.locked(curator.project_id)
-        made = curating.reverse(decision.uid, curator, why, uid=uid)
+        reversal = curating.reverse(decision.uid, curator, reason, uid=uid)
         touch(project, decision.item.pk)
-    return made
+    return reversal

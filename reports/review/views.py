@@ -33,7 +33,7 @@ from reports.models import Review
 from reports.review import services
 from voting.access import (
     Action,
-    Who,
+    Actor,
     can,
     can_anywhere,
     projects_where,
@@ -42,7 +42,7 @@ from voting.access import (
     require_login,
     user_of,
 )
-from voting.choices import ONE, short_name
+from voting.choices import MILLION, short_name
 from voting.conversations import latest
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
 from voting.forms import ProjectField
@@ -115,8 +115,8 @@ class Filters(forms.Form):
 
     def query(self) -> str:
         """Return what an address ends with to ask for the same."""
-        given = {name: value for name, value in self.data.items() if value and name in self.fields}
-        return f"?{urlencode(given)}" if given else ""
+        fields = {name: value for name, value in self.data.items() if value and name in self.fields}
+        return f"?{urlencode(fields)}" if fields else ""
 
 
 def _filters(request: HttpRequest) -> Filters:
@@ -257,13 +257,13 @@ def decide_many(request: HtmxRequest) -> HttpResponse:
     """Decide alike on all that were chosen; say of which somebody else has decided meanwhile."""
     require_anywhere(request, "decide")
     form = DecisionForm(request.POST)
-    chosen = request.POST.getlist("item")[:PER_PAGE]
+    item_ids = request.POST.getlist("item")[:PER_PAGE]
     if not form.is_valid():
         raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
-    if not chosen:
+    if not item_ids:
         raise Problem(422, "Choose what this is about first.")
     cleaned, decided, refused = form.cleaned_data, 0, []
-    for item, after in _keys(chosen, request.user):
+    for item, after in _keys(item_ids, request.user):
         try:
             _decide(request, item, form, after, uid=None)
         except (AlreadyDecided, CannotDecide) as error:
@@ -277,13 +277,13 @@ def decide_many(request: HtmxRequest) -> HttpResponse:
     return redirect(reverse("review") + _query_of(request))
 
 
-def _keys(chosen: Iterable[str], user: Who) -> list[tuple[Item, UUID | None]]:
+def _keys(item_ids: Iterable[str], user: Actor) -> list[tuple[Item, UUID | None]]:
     """Return the chosen items, each with the latest decision that was shown with it.
 
     Those on which one may not decide are as if there were none.
     """
     try:
-        pairs = [key.split(":") for key in chosen]
+        pairs = [key.split(":") for key in item_ids]
         keys = {UUID(pk): UUID(after) if after else None for pk, after in pairs}
     except ValueError:
         raise Problem(400, "item: not as the page has it. Reload the page.") from None
@@ -303,9 +303,9 @@ def _decide(
     if _refusal(request, item) is not None:
         raise CannotDecide(_WARNED)
     curator, cleaned = voter_of_user(item.queue.project, user_of(request)), form.cleaned_data
-    action, why = cleaned["action"], cleaned["why"]
+    action, reason = cleaned["action"], cleaned["why"]
     about = {"votes": cleaned["votes"], "voter": cleaned["voter"]}
-    return services.decide(item, action, curator, why, after=after, uid=uid, **about)
+    return services.decide(item, action, curator, reason, after=after, uid=uid, **about)
 
 
 def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
@@ -367,29 +367,29 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
         "more_votes": item.queue.votes_per_item,
         "most_votes": MOST_VOTES,
         "longest_why": services.LONGEST_WHY,
-        "previous": _beside(others, review, "lt"),
-        "next": _beside(others, review, "gt"),
+        "previous": _neighbour(others, review, "lt"),
+        "next": _neighbour(others, review, "gt"),
     } | more
 
 
-def _beside(reviews: QuerySet[Review], review: Review | None, than: str) -> UUID | None:
+def _neighbour(reviews: QuerySet[Review], review: Review | None, than: str) -> UUID | None:
     """Return the next item of the list behind, or before, another one."""
     if review is None:
         return reviews.values_list("item", flat=True).first() if than == "gt" else None
-    further = Q(**{f"since__{than}": review.since}) | Q(
+    is_beyond = Q(**{f"since__{than}": review.since}) | Q(
         since=review.since, **{f"pk__{than}": review.pk}
     )
     sign = "" if than == "gt" else "-"
-    behind = reviews.filter(further).order_by(f"{sign}since", f"{sign}pk")
+    behind = reviews.filter(is_beyond).order_by(f"{sign}since", f"{sign}pk")
     return behind.values_list("item", flat=True).first()
 
 
 def _sides(item: Item) -> list[Context]:
     sides = [("Output A", item.a), ("Output B", item.b)] if item.b else [("Output", item.a)]
-    return [{"name": name, "output": made} for name, made in sides]
+    return [{"name": name, "output": output} for name, output in sides]
 
 
-def _chosen(item: Item | None, choice: str) -> str:
+def _choice_words(item: Item | None, choice: str) -> str:
     """Name a choice as the page does: an output of a pair with who wrote it."""
     output = {"A": item.a, "B": item.b}.get(choice) if item and item.b else None
     if output is None:
@@ -397,37 +397,37 @@ def _chosen(item: Item | None, choice: str) -> str:
     return f"Output {choice}" + (f" ({output.generator})" if output.generator else "")
 
 
-def vote_in_words(vote: Entry, chosen: str = "") -> str:
+def vote_in_words(vote: Entry, choice: str = "") -> str:
     """Say what somebody voted, and what keeps it from counting."""
     labels = vote.labels or {}
     answers = "; ".join(f"{task}: {answer}" for task, answer in labels.items())
-    words = chosen or short_name(vote.choice) or answers
-    if vote.value is not None and vote.value not in (0, ONE):
-        words = f"{words} ({vote.value / ONE:g})"
+    words = choice or short_name(vote.choice) or answers
+    if vote.value is not None and vote.value not in (0, MILLION):
+        words = f"{words} ({vote.value / MILLION:g})"
     notes = [vote.category, "" if not vote.unblinded else "not blind"]
     notes += ["changed after the reveal" if vote.retracted_after_reveal else ""]
     notes += ["being sealed" if vote.seq is None else ""]
     return ", ".join([words, *filter(None, notes)])
 
 
-def _when(at: datetime) -> str:
-    return f"{at:%-d %b %Y %H:%M}"
+def _utc_minute(moment: datetime) -> str:
+    return f"{moment:%-d %b %Y %H:%M}"
 
 
 VOTES: Final = Listing[Entry](
     "What people voted",
     [
         Column("Voter", lambda vote: name_cell(str(vote.voter))),
-        Column("Vote", lambda vote: vote_in_words(vote, _chosen(vote.item, vote.choice))),
+        Column("Vote", lambda vote: vote_in_words(vote, _choice_words(vote.item, vote.choice))),
         Column("Comment", lambda vote: vote.comment),
-        Column("When (UTC)", lambda vote: _when(vote.at)),
+        Column("When (UTC)", lambda vote: _utc_minute(vote.at)),
     ],
 )
 VERDICTS: Final = Listing[Verdict](
     "What the judges said",
     [
         Column("Judge", lambda verdict: name_cell(verdict.judge.name)),
-        Column("Said", lambda verdict: _chosen(verdict.item, verdict.winner) or "no verdict"),
+        Column("Said", lambda verdict: _choice_words(verdict.item, verdict.winner) or "no verdict"),
         Column("Scores", lambda verdict: scores_in_words(verdict.score_a, verdict.score_b)),
         Column("Why", lambda verdict: verdict.feedback or verdict.error),
     ],
@@ -438,17 +438,17 @@ FLAGS: Final = Listing[Flag](
         Column("Voter", lambda flag: name_cell(str(flag.voter))),
         Column("What is wrong", lambda flag: flag.category),
         Column("Comment", lambda flag: flag.comment),
-        Column("When (UTC)", lambda flag: _when(flag.created_at)),
+        Column("When (UTC)", lambda flag: _utc_minute(flag.created_at)),
     ],
 )
 
 
 def _decisions(item: Item) -> list[Context]:
     entries = list(decisions_on(item.pk).select_related("voter"))
-    by = {entry.payload["by"] for entry in entries if entry.payload}
+    pseudonyms = {entry.payload["by"] for entry in entries if entry.payload}
     names = {
         voter.pseudonym: str(voter)
-        for voter in Voter.objects.filter(project=item.queue.project, pseudonym__in=by)
+        for voter in Voter.objects.filter(project=item.queue.project, pseudonym__in=pseudonyms)
     }
     reversed_ones = {entry.target_id for entry in entries}
     return [
@@ -481,15 +481,16 @@ def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
         return _again(request, item, 422, form=form)
     cleaned = form.cleaned_data
     try:
-        made = _decide(request, item, form, cleaned["after"], cleaned["uid"])
+        decision = _decide(request, item, form, cleaned["after"], cleaned["uid"])
     except (AlreadyDecided, CannotDecide) as error:
-        return _again(request, item, 409, trouble=_in_the_way(item, error))
-    messages.success(request, f"Item {item.position + 1}: {DONE[(made.payload or {})['action']]}.")
+        return _again(request, item, 409, trouble=_conflict_words(item, error))
+    done = DONE[(decision.payload or {})["action"]]
+    messages.success(request, f"Item {item.position + 1}: {done}.")
     if cleaned["action"] in ("note", "send_back"):
         return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))
-    following = _beside(_filters(request).reviews(), Review.objects.get(item=item), "gt")
-    where = reverse("review-item", args=[following]) if following else reverse("review")
-    return redirect(where + _query_of(request))
+    following = _neighbour(_filters(request).reviews(), Review.objects.get(item=item), "gt")
+    address = reverse("review-item", args=[following]) if following else reverse("review")
+    return redirect(address + _query_of(request))
 
 
 def _again(request: HtmxRequest, item: Item, status: int, **more: object) -> HttpResponse:
@@ -498,7 +499,7 @@ def _again(request: HtmxRequest, item: Item, status: int, **more: object) -> Htt
     return render(request, "reports/review_item.html", context, status=status)
 
 
-def _in_the_way(item: Item, error: AlreadyDecided | CannotDecide) -> str:
+def _conflict_words(item: Item, error: AlreadyDecided | CannotDecide) -> str:
     """Say why a decision was not recorded; where another came first, whose and which."""
     if isinstance(error, CannotDecide):
         return str(error)
@@ -520,7 +521,7 @@ def reverse_decision(request: HtmxRequest, uid: UUID) -> HttpResponse:
     try:
         services.reverse(decision, curator, request.POST.get("why", "")[: services.LONGEST_WHY])
     except (AlreadyDecided, CannotDecide) as error:
-        return _again(request, item, 409, trouble=_in_the_way(item, error))
+        return _again(request, item, 409, trouble=_conflict_words(item, error))
     now = _state(Review.objects.get(item=item))
     messages.success(request, f"Item {item.position + 1}: reversed. It is now {now}.")
     return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))

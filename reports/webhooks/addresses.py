@@ -81,10 +81,10 @@ def checked(target: Target, allowed: Sequence[str]) -> list[str]:
     except (OSError, UnicodeError):
         raise AddressRefused(f"There is no host {target.host}.") from None
     addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
-    networks = [ip_network(each) for each in allowed]
+    networks = [ip_network(network) for network in allowed]
     for address in addresses:
-        if why := why_refused(ip_address(address), target, networks):
-            raise AddressRefused(why)
+        if reason := why_refused(ip_address(address), target, networks):
+            raise AddressRefused(reason)
     return addresses
 
 
@@ -103,8 +103,8 @@ def why_refused(address: Address, target: Target, allowed: Iterable[Network]) ->
         address = address.ipv4_mapped or address
     if any(address in network for network in allowed):
         return ""
-    for each in (address, *_tunnelled(address)):
-        if kind := _kind_of(each):
+    for candidate in (address, *_tunnelled(address)):
+        if kind := _kind_of(candidate):
             return f"{target.host} leads to {address}, which is {kind} address."
     return "" if target.is_secure else "Without TLS anybody on the way reads it: use https."
 

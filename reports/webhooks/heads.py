@@ -18,7 +18,7 @@ from reports.models import PublishedHead
 from reports.webhooks.services import announce, listeners
 from voting.models import Project
 
-EVERY: Final = timedelta(days=1)
+INTERVAL: Final = timedelta(days=1)
 LOG: Final = "log"
 EVENT: Final = "head.daily"
 logger = logging.getLogger("humanjudge.heads")
@@ -29,7 +29,7 @@ def publish_heads(now: datetime) -> None:
     heard_by = {webhook.project_id for webhook in listeners(EVENT)}
     with_readers = Q() if settings.LEDGER_HEADS_TO else Q(pk__in=heard_by)
     published = PublishedHead.objects.filter(project=OuterRef("pk"))
-    is_done = Exists(published.filter(Q(seq=OuterRef("head_seq")) | Q(at__gt=now - EVERY)))
+    is_done = Exists(published.filter(Q(seq=OuterRef("head_seq")) | Q(at__gt=now - INTERVAL)))
     for project in Project.objects.filter(with_readers, ~is_done, head_seq__gt=0):
         _send(project)
         with transaction.atomic():
@@ -54,7 +54,7 @@ def _announce(project: Project) -> None:
 
 def _send(project: Project) -> None:
     words = _words(project)
-    people = [each for each in settings.LEDGER_HEADS_TO if each != LOG]
+    people = [recipient for recipient in settings.LEDGER_HEADS_TO if recipient != LOG]
     if LOG in settings.LEDGER_HEADS_TO:
         # Shown at every usual level: it is there to be kept.
         logger.warning(words)

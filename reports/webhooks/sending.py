@@ -35,7 +35,7 @@ WAITS: Final = (1, 2, 5, 15, 30, 60, 180, 360, 720)
 ANSWER_KEPT: Final = 200
 
 
-class Outcome(NamedTuple):
+class PostOutcome(NamedTuple):
     """What came of one try: the status and beginning of an answer, or what failed."""
 
     status: int | None
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
         return self.status is not None and 200 <= self.status < 300
 
 
-def signature(secret: str, at: int, body: bytes) -> str:
+def signature(secret: str, sent_at: int, body: bytes) -> str:
     """Return the header that says who has sent a body, and when.
 
     Examples
@@ -54,11 +54,11 @@ def signature(secret: str, at: int, body: bytes) -> str:
     >>> signature("whsec_secret", 1700000000, b"{}")[:26]
     't=1700000000,v1=3e08babf35'
     """
-    signed = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256)
-    return f"t={at},v1={signed.hexdigest()}"
+    signed = hmac.new(secret.encode(), f"{sent_at}.".encode() + body, hashlib.sha256)
+    return f"t={sent_at},v1={signed.hexdigest()}"
 
 
-class _Checked(Connection):
+class _CheckedConnection(Connection):
     """A connection to none but addresses that webhooks may be sent to."""
 
     def __init__(self, target: Target) -> None:
@@ -69,11 +69,11 @@ class _Checked(Connection):
         return checked(self._target, settings.WEBHOOK_ALLOW_PRIVATE)
 
 
-def post(url: str, body: bytes, headers: dict[str, str]) -> Outcome:
+def post(url: str, body: bytes, headers: dict[str, str]) -> PostOutcome:
     """Send a body and return what came of it; no redirect is followed."""
     try:
         target = target_of(url)
-        connection = _Checked(target)
+        connection = _CheckedConnection(target)
         connection.ends = time.monotonic() + SECONDS
         try:
             connection.request("POST", target.path, body, headers)
@@ -82,16 +82,16 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> Outcome:
         finally:
             connection.close()
     except AddressRefused as error:
-        return Outcome(None, str(error)[:ANSWER_KEPT])
+        return PostOutcome(None, str(error)[:ANSWER_KEPT])
     except TimeoutError:
-        return Outcome(None, f"No answer within {SECONDS:g} s.")
+        return PostOutcome(None, f"No answer within {SECONDS:g} s.")
     except (OSError, HTTPException) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        return Outcome(None, f"The connection failed: {reason}."[:ANSWER_KEPT])
+        return PostOutcome(None, f"The connection failed: {reason}."[:ANSWER_KEPT])
     if 300 <= response.status < 400:
-        return Outcome(response.status, "It leads elsewhere, and redirects are not followed.")
-    printable = "".join(each if each.isprintable() else " " for each in text)
-    return Outcome(response.status, printable[:ANSWER_KEPT])
+        return PostOutcome(response.status, "It leads elsewhere, and redirects are not followed.")
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    return PostOutcome(response.status, printable[:ANSWER_KEPT])
 
 
 def deliver(webhook_id: UUID) -> None:
@@ -104,14 +104,14 @@ def deliver(webhook_id: UUID) -> None:
     until = time.monotonic() + STRETCH
     try:
         while time.monotonic() < until:
-            next_one = _due().filter(webhook=webhook).first()
+            next_one = _due_deliveries().filter(webhook=webhook).first()
             if next_one is None or not _try(next_one, webhook):
                 break  # what else waits is asked for by the sweep
     finally:
         leases.release(mine)
 
 
-def _due() -> QuerySet[Delivery]:
+def _due_deliveries() -> QuerySet[Delivery]:
     waiting = Delivery.objects.filter(state=Delivery.State.WAITING, next_try_at__lte=timezone.now())
     return waiting.order_by("next_try_at", "made_at")
 
@@ -148,7 +148,7 @@ def _try(delivery: Delivery, webhook: Webhook) -> bool:
 
 def ask_again_for_due() -> None:
     """Publish what waits: its task was lost, its worker is gone, or the time of a try has come."""
-    waits = Exists(_due().filter(webhook=OuterRef("pk")))
+    waits = Exists(_due_deliveries().filter(webhook=OuterRef("pk")))
     webhooks = Webhook.objects.filter(waits, leases.free(), is_active=True)
     for pk in webhooks.values_list("pk", flat=True):
         enqueue("reports.tasks.deliver", str(pk))

@@ -36,7 +36,7 @@ EVENTS: Final = {
 PING: Final = "ping"
 MOST_WEBHOOKS: Final = 20
 # What was delivered or given up is shown for so long.
-KEPT: Final = timedelta(days=30)
+RETENTION: Final = timedelta(days=30)
 _TASK: Final = "reports.tasks.deliver"
 
 
@@ -53,14 +53,15 @@ def make_webhook(
     events: Sequence[str],
     line: float | None,
     origin: str,
-    by: User | None = None,
+    actor: User | None = None,
 ) -> Webhook:
     """Raises AddressRefused, or TooManyWebhooks."""
     checked(target_of(url), settings.WEBHOOK_ALLOW_PRIVATE)
     if project.webhooks.count() >= MOST_WEBHOOKS:
         raise TooManyWebhooks(f"A project has at most {MOST_WEBHOOKS} webhooks.")
     with transaction.atomic():
-        note_change(project, by, f"Webhook made: {_host_of(url)} is told of {', '.join(events)}.")
+        message = f"Webhook made: {_host_of(url)} is told of {', '.join(events)}."
+        note_change(project, actor, message)
         return Webhook.objects.create(
             project=project, url=url, events=list(events), line=line, origin=origin
         )
@@ -71,8 +72,8 @@ def _host_of(url: str) -> str:
     return target_of(url).host
 
 
-def _note(webhook: Webhook, by: User | None, what: str) -> None:
-    note_change(webhook.project, by, f"Webhook to {_host_of(webhook.url)}: {what}.")
+def _note(webhook: Webhook, actor: User | None, change: str) -> None:
+    note_change(webhook.project, actor, f"Webhook to {_host_of(webhook.url)}: {change}.")
 
 
 def secret_of(webhook: Webhook) -> str:
@@ -81,26 +82,26 @@ def secret_of(webhook: Webhook) -> str:
     return f"whsec_{salted_hmac('reports.webhooks', number, algorithm='sha256').hexdigest()}"
 
 
-def renew_secret(webhook: Webhook, by: User | None = None) -> str:
+def renew_secret(webhook: Webhook, actor: User | None = None) -> str:
     with transaction.atomic():
         webhook.secret_number += 1
         webhook.save(update_fields=["secret_number"])
-        _note(webhook, by, "another secret")
+        _note(webhook, actor, "another secret")
     return secret_of(webhook)
 
 
-def delete(webhook: Webhook, by: User | None = None) -> None:
+def delete(webhook: Webhook, actor: User | None = None) -> None:
     with transaction.atomic():
-        _note(webhook, by, "deleted")
+        _note(webhook, actor, "deleted")
         webhook.delete()
 
 
-def turn(webhook: Webhook, *, is_active: bool, by: User | None = None) -> None:
+def turn(webhook: Webhook, *, is_active: bool, actor: User | None = None) -> None:
     """Turn it on or off; what was waiting is sent once it is on again."""
     with transaction.atomic():
         webhook.is_active = is_active
         webhook.save(update_fields=["is_active"])
-        _note(webhook, by, "on" if is_active else "off")
+        _note(webhook, actor, "on" if is_active else "off")
     if is_active:
         enqueue(_TASK, str(webhook.pk))
 
@@ -126,12 +127,13 @@ def send_again(delivery: Delivery) -> None:
 
 def announce(happened: Iterable[Announcement]) -> None:
     """Write deliveries to the webhooks that listen; what was told before is not told again."""
-    for each in happened:
-        if each.ends:
-            earlier = Delivery.objects.filter(webhook__project=each.project, key=each.ends)
+    for announcement in happened:
+        project = announcement.project
+        if announcement.ends:
+            earlier = Delivery.objects.filter(webhook__project=project, key=announcement.ends)
             earlier.update(key=f"ended:{uuid4()}")
-        if listening := list(listeners(each.event, each.project)):
-            _write(each, listening, listening[0].project)
+        if listening := list(listeners(announcement.event, project)):
+            _write(announcement, listening, listening[0].project)
 
 
 def listeners(event: str, project: UUID | None = None) -> Iterator[Webhook]:
@@ -146,7 +148,7 @@ def listeners(event: str, project: UUID | None = None) -> Iterator[Webhook]:
 def _write(happened: Announcement, webhooks: Sequence[Webhook], project: Project) -> list[Delivery]:
     now = timezone.now()
     with transaction.atomic():
-        made = Delivery.objects.bulk_create(
+        deliveries = Delivery.objects.bulk_create(
             [
                 Delivery(
                     webhook=webhook,
@@ -168,7 +170,7 @@ def _write(happened: Announcement, webhooks: Sequence[Webhook], project: Project
         )
         for webhook in webhooks:
             enqueue(_TASK, str(webhook.pk))
-    return made
+    return deliveries
 
 
 def flagged(flag: Flag) -> None:
@@ -219,4 +221,4 @@ def score_changed(quality: Quality, before: float, seq: int) -> None:
 def forget_old() -> None:
     """Delete what was delivered or given up long ago."""
     over = Delivery.objects.exclude(state=Delivery.State.WAITING)
-    over.filter(made_at__lt=timezone.now() - KEPT).delete()
+    over.filter(made_at__lt=timezone.now() - RETENTION).delete()

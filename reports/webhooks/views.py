@@ -40,8 +40,8 @@ class WebhookForm(forms.Form):
     )
 
     def clean(self) -> None:
-        given = self.cleaned_data
-        if "score.crossed" in given.get("events", ()) and given.get("line") is None:
+        fields = self.cleaned_data
+        if "score.crossed" in fields.get("events", ()) and fields.get("line") is None:
             self.add_error("line", "Say which line the score has to cross.")
 
 
@@ -53,21 +53,17 @@ def webhooks(request: HttpRequest, project_id: UUID) -> HttpResponse:
     form = WebhookForm(request.POST if request.method == "POST" else None, label_suffix="")
     context: Context = {"project": project, "form": form}
     if form.is_valid():
+        fields, origin = form.cleaned_data, request.build_absolute_uri("/").rstrip("/")
+        line = None if fields["line"] is None else fields["line"] / 100
         try:
-            made = _make(request, project, form)
-            context |= {"told": made, "secret": services.secret_of(made)}
+            webhook = services.make_webhook(
+                project, fields["url"], fields["events"], line, origin, user_of(request)
+            )
+            context |= {"told": webhook, "secret": services.secret_of(webhook)}
             context["form"] = WebhookForm(label_suffix="")
         except (AddressRefused, services.TooManyWebhooks) as error:
             form.add_error("url", str(error))
     return _page(request, context, status=422 if form.errors else 200)
-
-
-def _make(request: HttpRequest, project: Project, form: WebhookForm) -> Webhook:
-    given = form.cleaned_data
-    line = None if given["line"] is None else given["line"] / 100
-    origin = request.build_absolute_uri("/").rstrip("/")
-    by = user_of(request)
-    return services.make_webhook(project, given["url"], given["events"], line, origin, by)
 
 
 def _page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
@@ -75,7 +71,7 @@ def _page(request: HttpRequest, context: Context, status: int = 200) -> HttpResp
     rows = Webhook.objects.filter(project=context["project"]).order_by("-created_at")
     rows = rows.prefetch_related(Prefetch("deliveries", newest, to_attr="newest"))
     context["webhooks"] = [
-        (webhook, _event_words(webhook), [(each, _state(each)) for each in webhook.newest])
+        (webhook, _event_words(webhook), [(row, _state(row)) for row in webhook.newest])
         for webhook in rows
     ]
     context["tab"] = "webhooks"
@@ -92,7 +88,6 @@ def _event_words(webhook: Webhook) -> list[str]:
 
 
 def _state(delivery: Delivery) -> str:
-    """Say how far a delivery has come."""
     tries = f"{delivery.tries} tr{'y' if delivery.tries == 1 else 'ies'}"
     if delivery.state == Delivery.State.DELIVERED:
         return f"delivered, after {tries}" if delivery.tries > 1 else "delivered"
@@ -124,7 +119,7 @@ def change_webhook(request: HttpRequest, webhook_id: UUID, action: str) -> HttpR
         services.ping(webhook)
         messages.success(request, "Test sent; the result appears below.")
     elif action in ("on", "off"):
-        services.turn(webhook, is_active=action == "on", by=user_of(request))
+        services.turn(webhook, is_active=action == "on", actor=user_of(request))
     elif action == "delete":
         services.delete(webhook, user_of(request))
         messages.success(request, f"Nothing is sent to {webhook.url} any more.")

@@ -7,7 +7,7 @@ from reports.grandjury.services import PERSON_SCOPES
 from reports.models import Trace
 from tests.makers import key_client
 from voting.assignment import ballot_for
-from voting.kinds import ONE, Further
+from voting.kinds import MILLION, VoteDetails
 from voting.models import Voter
 from voting.services import cast_vote
 
@@ -72,5 +72,5 @@ def make_voter(project, name="Vera", **more):
 
 
 def vote(voter, item, choice="pass", *, category="", comment=""):
-    further = Further(ONE if choice == "pass" else 0, category, comment)
-    return cast_vote(ballot_for(voter, item.queue, item), choice, left="", further=further)
+    further = VoteDetails(MILLION if choice == "pass" else 0, category, comment)
+    return cast_vote(ballot_for(voter, item.queue, item), choice, left="", details=further)

@@ -27,8 +27,8 @@ from tests.makers import (
     seal_all,
     voter_client,
 )
-from voting.choices import ONE
-from voting.kinds import Further
+from voting.choices import MILLION
+from voting.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import ApiKey, Entry, Item, Queue
 
@@ -91,8 +91,8 @@ class Tuned:
             for n, voter in enumerate(self.voters):
                 self.clock.shift(1)
                 choice = self.choices[(place * 7 + n * 3) % 5 % 2]
-                value = {"flag": 0, "pass": ONE}.get(choice)
-                make_vote(voter, item, choice, further=Further(value, "", "A word"))
+                value = {"flag": 0, "pass": MILLION}.get(choice)
+                make_vote(voter, item, choice, further=VoteDetails(value, "", "A word"))
         self.clients["voter"] = voter_client(self.voters[0])
 
     def _freeze(self):
@@ -158,7 +158,7 @@ class Tuned:
         votes = Entry.objects.filter(HELD_OUT, kind="vote", queue=self.run.queue).order_by("pk")
         for place, vote in enumerate(votes):
             choice = other[vote.choice] if place % 3 else vote.choice
-            value = {"flag": 0, "pass": ONE}.get(choice)
+            value = {"flag": 0, "pass": MILLION}.get(choice)
             changed = {"choice": choice, "value": value, "comment": "changed", "left_side": ""}
             Entry.objects.filter(pk=vote.pk).update(**changed)
         verdicts = Verdict.objects.filter(HELD_OUT, judge__run=self.run).order_by("pk")

@@ -364,7 +364,7 @@ def make_scene(pairs=4):
         "item_id": second.pk,
         "voter_id": make_voter(run, name="Ben").pk,
         "decision_id": exclude_voter(
-            make_voter(run).pk, run.queue, lead, why="Bot", after=None
+            make_voter(run).pk, run.queue, lead, reason="Bot", after=None
         ).uid,
         "uid": decision.uid,
         "vote_uid": vote.uid,

@@ -21,9 +21,9 @@ class LedgerConflict(RuntimeError):
     """A row was not as the lock promised; the transaction is rolled back and nothing is lost."""
 
 
-def insist(changed: int, expected: int, what: str) -> None:
+def insist(changed: int, expected: int, change: str) -> None:
     if changed != expected:
-        raise LedgerConflict(f"{changed} rows changed, {expected} expected: {what}")
+        raise LedgerConflict(f"{changed} rows changed, {expected} expected: {change}")
 
 
 def key(identifier: UUID) -> UUID | str:
@@ -115,8 +115,8 @@ def insert_copies(column: str, copies: Sequence[tuple[Model, object]]) -> None:
     fields = _fields(model)
     place = [field.column for field in fields].index(column)
     originals = {id(row): row for row, _ in copies}
-    made = {key: _values(row, fields, database) for key, row in originals.items()}
-    rows = [[*made[id(row)]] for row, _ in copies]
+    prepared = {key: _values(row, fields, database) for key, row in originals.items()}
+    rows = [[*prepared[id(row)]] for row, _ in copies]
     for values, (_, value) in zip(rows, copies, strict=True):
         values[place] = fields[place].get_db_prep_save(value, database)
     _insert_all(model, rows)

@@ -38,7 +38,7 @@ class ChainBroken(ValueError):
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifiedLedger:
     """What a verified export proves: which project, how many entries, which head (hex)."""
 
     project: uuid.UUID
@@ -46,13 +46,13 @@ class Verified:
     head: str
 
 
-def timestamp(at: datetime) -> str:
+def timestamp(moment: datetime) -> str:
     """Write an aware time as the ledger does: UTC, microseconds, ``Z``.
 
     >>> timestamp(datetime(2026, 11, 21, 9, tzinfo=UTC))
     '2026-11-21T09:00:00.000000Z'
     """
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def salted_hash(salt: str, text: str) -> str:
@@ -108,7 +108,7 @@ def header(project: uuid.UUID) -> Content:
 
 def verify(
     lines: Iterable[str], head: str | None = None, receipts: Mapping[int, str] | None = None
-) -> Verified:
+) -> VerifiedLedger:
     """Verify an export of a ledger; raise ChainBroken at the first line that is not as it must be.
 
     `lines` are JSON Lines: a header ``{"ledger": UUID, "schema": 1}``, then one
@@ -122,30 +122,31 @@ def verify(
     numbered = enumerate(lines, start=1)
     project = _read_header(numbered)
     previous = genesis(project)
-    kept = dict(receipts or {})
+    open_receipts = dict(receipts or {})
     votes: set[str] = set()
     seq = 0
     for number, line in numbered:
         if not line.strip():
             continue
         record = _parse(number, line)
-        entry, given = record.get("entry"), record.get("hash")
-        if not isinstance(entry, dict) or not isinstance(given, str):
+        entry, stated_hash = record.get("entry"), record.get("hash")
+        if not isinstance(entry, dict) or not isinstance(stated_hash, str):
             raise ChainBroken(number, "not an entry with its hash")
         seq += 1
         _check_entry(number, entry, seq, votes)
         previous = _extended(number, previous, entry)
-        if previous.hex() != given.lower():
+        if previous.hex() != stated_hash.lower():
             raise ChainBroken(number, f"entry {seq} is not the one its hash was made of")
-        if kept.pop(seq, given).strip().lower() != previous.hex():
+        if open_receipts.pop(seq, stated_hash).strip().lower() != previous.hex():
             raise ChainBroken(number, f"entry {seq} is not the one that the receipt is of")
     if head is not None and previous.hex() != head.strip().lower():
         raise ChainBroken(
             0, f"the export ends at {previous.hex()}, not at the head {head}: its tail was cut"
         )
-    if kept:
-        raise ChainBroken(0, f"the export has no entry {min(kept)}, of which there is a receipt")
-    return Verified(project, seq, previous.hex())
+    if open_receipts:
+        number = min(open_receipts)
+        raise ChainBroken(0, f"the export has no entry {number}, of which there is a receipt")
+    return VerifiedLedger(project, seq, previous.hex())
 
 
 def _read_header(numbered: Iterable[tuple[int, str]]) -> uuid.UUID:
@@ -202,8 +203,8 @@ RECEIPT: Final = "NUMBER:HASH of an entry, as a voter has kept it; may be given 
 
 
 def _receipt(text: str) -> tuple[int, str]:
-    number, _, kept = text.partition(":")
-    return int(number), kept
+    number, _, entry_hash = text.partition(":")
+    return int(number), entry_hash
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,16 +9,16 @@ from django.db.models import Count, F, Q, QuerySet
 from voting.disputes import Vote, extra_votes
 from voting.kinds import Options, kind_of, options_of
 from voting.ledger.bulk_sql import key, update_many
-from voting.ledger.decisions import EXCLUDED, Standing, Subject, votes_required_in
+from voting.ledger.decisions import EXCLUDED, DecisionState, Subject, votes_required_in
 from voting.ledger.ledger import (
     AFTER_REVEAL,
-    Difference,
     Fact,
+    Mismatch,
     Projection,
     correct,
     decided_items,
+    decision_states,
     recounted_items,
-    standing_of,
     votes_left_out,
 )
 from voting.models import NO_VOTE, Entry, Item, Project, Queue
@@ -29,14 +29,14 @@ from voting.order import FRESH
 # verdict to make up a vote, so the latter need not be blind. A blind vote that was taken back after
 # the reveal does not stand, and judges are measured by it all the same.
 _SEALED = Q(kind=Entry.Kind.VOTE, seq__isnull=False, excluded=False)
-_STANDING = _SEALED & Q(retracted_seq__isnull=True)
+_UNRETRACTED = _SEALED & Q(retracted_seq__isnull=True)
 _FIRST = Q(retracted_seq__isnull=True) | Q(retracted_after_reveal=True)
 _PEOPLES = _SEALED & _FIRST & Q(simulated=False, unblinded=False)
-_PRETEND = _STANDING & Q(simulated=True)
+_PRETEND = _UNRETRACTED & Q(simulated=True)
 # A quality score asks what people think of outputs, not who judges well: a vote need not be blind.
-OF_PEOPLE = _STANDING & Q(simulated=False)
+OF_PEOPLE = _UNRETRACTED & Q(simulated=False)
 # Votes of people who had seen the verdicts; boards count them apart.
-UNBLINDED = _STANDING & Q(simulated=False, unblinded=True)
+UNBLINDED = _UNRETRACTED & Q(simulated=False, unblinded=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
 
 
@@ -48,15 +48,15 @@ def counted_in(queue: Queue) -> Q:
 def counts(entry: Fact, *, is_simulated: bool) -> bool:
     """Say of a numbered entry what `COUNTED` says of a row; the flag is its queue's."""
     is_first = entry.retracted_after_reveal and not entry.excluded
-    return (_stands(entry) or is_first) and _is_of_its_kind(entry, is_simulated)
+    return (_is_unretracted(entry) or is_first) and _is_of_its_kind(entry, is_simulated)
 
 
 def is_of_people(entry: Fact) -> bool:
     """Say of a numbered entry what `OF_PEOPLE` says of a row."""
-    return _stands(entry) and not entry.simulated
+    return _is_unretracted(entry) and not entry.simulated
 
 
-def _stands(entry: Fact) -> bool:
+def _is_unretracted(entry: Fact) -> bool:
     is_vote = entry.kind == Entry.Kind.VOTE
     return is_vote and entry.retracted_seq is None and not entry.excluded
 
@@ -90,10 +90,10 @@ def _tallies(counted: QuerySet[Entry], queues: Mapping[UUID, Queue]) -> dict[UUI
     return tallies
 
 
-def _asking(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
+def _extra_vote_rules(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
     """Return the options of those queues where disputed items want more votes."""
     options = {pk: options_of(row) for pk, row in queues.items()}
-    return {pk: each for pk, each in options.items() if each.extra_votes}
+    return {pk: rules for pk, rules in options.items() if rules.extra_votes}
 
 
 def votes_on(items: Q) -> dict[UUID, list[Vote]]:
@@ -111,23 +111,23 @@ def _required_by(batch: Iterable[Fact]) -> dict[UUID, int]:
     return {item: votes for e in changes for item, votes in votes_required_in(e.payload).items()}
 
 
-def _standing(
+def _item_states(
     project: Project, queues: Collection[UUID], batch: Sequence[Fact]
-) -> dict[Subject, Standing]:
+) -> dict[Subject, DecisionState]:
     """Return what stands of decisions and of changed votes wanted, for all items of queues."""
-    stands = standing_of(project, Q(queue__in=queues), batch)
+    stands = decision_states(project, Q(queue__in=queues), batch)
     sealed = Entry.objects.filter(
         project=project, kind=Entry.Kind.PARAMETERS, queue__in=queues, seq__isnull=False
     )
     payloads = sealed.order_by("seq").values_list("payload", flat=True)
     for required in (*map(votes_required_in, payloads), _required_by(batch)):
         for item, votes in required.items():
-            stands[item] = stands.get(item, Standing())._replace(first=votes)
+            stands[item] = stands.get(item, DecisionState())._replace(first=votes)
     return stands
 
 
 def _settled(
-    required: int, extra: int, stands: Standing, votes: Sequence[Vote], options: Options | None
+    required: int, extra: int, stands: DecisionState, votes: Sequence[Vote], options: Options | None
 ) -> dict[str, int]:
     """Return how many votes an item wants, `extra` of them because people disagree.
 
@@ -140,9 +140,8 @@ def _settled(
     return {"votes_wanted": first + more, "extra_votes": more}
 
 
-def _unusable(why: str, stands: Standing) -> str:
-    """Return why an item cannot be voted on, now that these decisions stand."""
-    return EXCLUDED if stands.is_excluded else "" if why == EXCLUDED else why
+def _unusable(reason: str, stands: DecisionState) -> str:
+    return EXCLUDED if stands.is_excluded else "" if reason == EXCLUDED else reason
 
 
 class VoteCounts(Projection):
@@ -158,22 +157,24 @@ class VoteCounts(Projection):
         self.queues = Queue.objects.in_bulk({vote.queue_id for vote in votes} - {None})
         columns = dict.fromkeys(c for queue in self.queues.values() for c in kind_of(queue).tally)
         self.recounted, self.wanting = recounted_items(batch), _required_by(batch)
-        some = Q(pk__in={vote.item_id for vote in votes if vote.item_id} | self.recounted)
+        needed_items = Q(pk__in={vote.item_id for vote in votes if vote.item_id} | self.recounted)
         if self.wanting:
             # Their keys may be too many for one query.
-            some |= Q(queue__in={e.queue_id for e in batch if e.kind == Entry.Kind.PARAMETERS})
+            changed_queues = {e.queue_id for e in batch if e.kind == Entry.Kind.PARAMETERS}
+            needed_items |= Q(queue__in=changed_queues)
         # Under the project's lock: only sealing changes them.
         names = ("queue", "unusable", "votes_wanted", "extra_votes", "turn", *columns)
-        self.items = {row["pk"]: row for row in Item.objects.filter(some).values("pk", *names)}
+        rows = Item.objects.filter(needed_items).values("pk", *names)
+        self.items = {row["pk"]: row for row in rows}
         self.queue_of = {pk: row["queue"] for pk, row in self.items.items()}
-        self.stands: dict[Subject, Standing] = {}
+        self.stands: dict[Subject, DecisionState] = {}
         if changed := decided_items(batch) | self.wanting.keys():
             queues = {self.queue_of[item] for item in changed}
-            self.stands = _standing(self.project, queues, batch)
+            self.stands = _item_states(self.project, queues, batch)
         if self.recounted:
             sealed = Entry.objects.filter(COUNTED, item__in=self.recounted)
             self.sealed = _tallies(sealed, self.queues)
-        self.asking = _asking(self.queues)
+        self.asking = _extra_vote_rules(self.queues)
         asking_items = [item for item, queue in self.queue_of.items() if queue in self.asking]
         self.votes_on = votes_on(Q(item__in=asking_items)) if asking_items else {}
 
@@ -199,7 +200,6 @@ class VoteCounts(Projection):
                 self.votes_on[vote.item_id].append((vote.choice, vote.value))
 
     def _miscounted(self, item: UUID) -> list[int]:
-        """Return what is missing in the counts of an item."""
         tally = kind_of(self.queues[self.queue_of[item]]).tally
         sealed, row = self.sealed.get(item, [0] * len(tally)), self.items[item]
         return [votes - row[name] for name, votes in zip(tally, sealed, strict=True)]
@@ -207,12 +207,12 @@ class VoteCounts(Projection):
     def write(self) -> None:
         rows: dict[tuple[str, ...], list[tuple[object, ...]]] = defaultdict(list)
         done: Counter[UUID | None] = Counter()
-        begun = []
-        for pk, by in self.change.items():
+        begun_items = []
+        for pk, vote_counts in self.change.items():
             item, queue = self.items[pk], self.queue_of[pk]
             tally = kind_of(self.queues[queue]).tally
-            new = [item[name] + more for name, more in zip(tally, by, strict=True)]
-            if any(by):
+            new = [item[name] + more for name, more in zip(tally, vote_counts, strict=True)]
+            if any(vote_counts):
                 rows[tally].append((*new, key(pk)))
             required = item["votes_wanted"]
             if queue in self.asking or pk in self.stands:
@@ -220,45 +220,46 @@ class VoteCounts(Projection):
                 required = settled["votes_wanted"]
                 rows[tuple(settled)].append((*settled.values(), key(pk)))
             done[queue] += (new[0] >= required) - (item["votes"] >= item["votes_wanted"])
-            if item["turn"] >= FRESH and any(by):
-                begun.append(pk)
-        for tally, some in rows.items():
-            update_many(Item, tally, some)
+            if item["turn"] >= FRESH and any(vote_counts):
+                begun_items.append(pk)
+        for tally, tally_rows in rows.items():
+            update_many(Item, tally, tally_rows)
         for queue, by_items in done.items():
             if queue and by_items:
                 Queue.objects.filter(pk=queue).update(done=F("done") + by_items)
-        self._hand_out_first(begun)
+        self._hand_out_first(begun_items)
 
     def _settled(self, pk: UUID) -> dict[str, int | str]:
-        item, stands = self.items[pk], self.stands.get(pk, Standing())
+        item, stands = self.items[pk], self.stands.get(pk, DecisionState())
         votes, options = self.votes_on.get(pk, []), self.asking.get(self.queue_of[pk])
         required = _settled(item["votes_wanted"], item["extra_votes"], stands, votes, options)
         # What an earlier batch has decided is not looked up again.
         decided = {"unusable": _unusable(item["unusable"], stands)} if pk in self.stands else {}
         return required | decided
 
-    def _hand_out_first(self, begun: Sequence[UUID]) -> None:
+    def _hand_out_first(self, begun_items: Sequence[UUID]) -> None:
         """What is left of prompts that were voted on comes before those that nobody has begun."""
         prompts: dict[UUID, set[str]] = defaultdict(set)
-        if begun:
-            items = Item.objects.filter(pk__in=begun)
+        if begun_items:
+            items = Item.objects.filter(pk__in=begun_items)
             for queue, prompt in items.values_list("queue", "prompt_key"):
                 prompts[queue].add(prompt)
-        for queue, some in prompts.items():
-            waiting = Item.objects.filter(queue=queue, prompt_key__in=some, turn__gte=FRESH)
+        for queue, prompt_keys in prompts.items():
+            waiting = Item.objects.filter(queue=queue, prompt_key__in=prompt_keys, turn__gte=FRESH)
             waiting.filter(votes__lt=F("votes_wanted")).update(turn=self.first_seq)
 
-    def rebuild(self, *, write: bool) -> Iterator[Difference]:
+    def rebuild(self, *, write: bool) -> Iterator[Mismatch]:
         yield from self._rebuild_marks(write=write)
         queues = {queue.pk: queue for queue in Queue.objects.filter(project=self.project)}
-        stands = _standing(self.project, queues, ())
+        stands = _item_states(self.project, queues, ())
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
         tallies, done = _tallies(counted, queues), Counter[UUID]()
-        asking = _asking(queues)
+        asking = _extra_vote_rules(queues)
         by_item = votes_on(Q(queue__in=asking)) if asking else {}
         for item in Item.objects.filter(queue__project=self.project):
             columns = kind_of(queues[item.queue_id]).tally
-            tally, stand = tallies.get(item.pk, [0] * len(columns)), stands.get(item.pk, Standing())
+            tally = tallies.get(item.pk, [0] * len(columns))
+            stand = stands.get(item.pk, DecisionState())
             votes, options = by_item.get(item.pk, []), asking.get(item.queue_id)
             required = _settled(item.votes_wanted, item.extra_votes, stand, votes, options)
             done[item.queue_id] += tally[0] >= required["votes_wanted"]
@@ -268,7 +269,7 @@ class VoteCounts(Projection):
         for row in queues.values():
             yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)
 
-    def _rebuild_marks(self, *, write: bool) -> Iterator[Difference]:
+    def _rebuild_marks(self, *, write: bool) -> Iterator[Mismatch]:
         votes = Entry.objects.filter(project=self.project, kind=Entry.Kind.VOTE, seq__isnull=False)
         retractions = Entry.objects.filter(
             project=self.project, kind=Entry.Kind.RETRACTION, seq__isnull=False

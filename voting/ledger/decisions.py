@@ -129,7 +129,7 @@ def votes_required_in(payload: object) -> dict[UUID, int]:
     if not isinstance(change, Mapping):
         return {}
     items = _VotesRequired.model_validate(change).items
-    return {item: votes for votes, some in items.items() for item in some}
+    return {item: votes for votes, ids in items.items() for item in ids}
 
 
 def judges_left_out(decisions: Iterable[tuple[Any, int | None]]) -> set[str]:
@@ -156,7 +156,7 @@ def judges_left_out(decisions: Iterable[tuple[Any, int | None]]) -> set[str]:
 Subject: TypeAlias = UUID | tuple[UUID, UUID]
 
 
-class Made(NamedTuple):
+class LedgerDecision(NamedTuple):
     """A decision as the ledger holds it: about what, what it says, and which entry reversed it."""
 
     subject: Subject | None
@@ -164,7 +164,7 @@ class Made(NamedTuple):
     reversed_by: int | None
 
 
-class Standing(NamedTuple):
+class DecisionState(NamedTuple):
     """What stands of all decisions about one thing.
 
     `first` is how many votes an item wants without another round, None where nothing says so.
@@ -188,25 +188,27 @@ def subject_of(item: UUID | None, queue: UUID | None, voter: UUID | None) -> Sub
     return item or ((queue, voter) if queue and voter else None)
 
 
-def standing(decisions: Iterable[Made]) -> dict[Subject, Standing]:
+def fold_decisions(decisions: Iterable[LedgerDecision]) -> dict[Subject, DecisionState]:
     """Fold decisions, in the order of the ledger, into what stands for each subject.
 
     >>> pair = UUID(int=1)
     >>> more = {"action": "another_round", "votes_wanted": 5, "instead_of": 2}
-    >>> standing([Made(pair, more, None), Made(pair, {"action": "exclude"}, None)])[pair]
-    Standing(action='exclude', first=2, another_round=5)
-    >>> standing([Made(pair, more, 9), Made(pair, {"action": "note"}, None)])[pair].votes_wanted
+    >>> decisions = [(pair, more, None), (pair, {"action": "exclude"}, None)]
+    >>> fold_decisions([LedgerDecision(*decision) for decision in decisions])[pair]
+    DecisionState(action='exclude', first=2, another_round=5)
+    >>> decisions = [(pair, more, 9), (pair, {"action": "note"}, None)]
+    >>> fold_decisions([LedgerDecision(*decision) for decision in decisions])[pair].votes_wanted
     2
     """
-    stands: dict[Subject, Standing] = {}
+    stands: dict[Subject, DecisionState] = {}
     for subject, payload, reversed_by in decisions:
         if subject is not None and isinstance(payload, dict):
-            before = stands.get(subject, Standing())
-            stands[subject] = _after(before, payload, is_reversed=reversed_by is not None)
+            before = stands.get(subject, DecisionState())
+            stands[subject] = _next_state(before, payload, is_reversed=reversed_by is not None)
     return stands
 
 
-def _after(before: Standing, payload: JsonObject, *, is_reversed: bool) -> Standing:
+def _next_state(before: DecisionState, payload: JsonObject, *, is_reversed: bool) -> DecisionState:
     if payload.get("action") == "another_round":
         first = payload["instead_of"] if before.first is None else before.first
         before = before._replace(first=first)
@@ -231,8 +233,8 @@ def margin_in(payload: object) -> float | None:
     >>> margin_in({"margin": "0.03"}), margin_in({"quality": {}})
     (0.03, None)
     """
-    stated = payload.get(MARGIN) if isinstance(payload, Mapping) else None
-    return None if stated is None else _MARGIN.validate_python(stated)
+    margin = payload.get(MARGIN) if isinstance(payload, Mapping) else None
+    return None if margin is None else _MARGIN.validate_python(margin)
 
 
 # The key of a `parameters` entry that puts voters into groups.
@@ -256,14 +258,16 @@ def group_name(text: str) -> str:
     return name
 
 
-def _as_kept(name: str) -> str:
+def _check_group_name(name: str) -> str:
     if group_name(name) != name:
         raise ValueError("is not written as a group's name is kept")
     return name
 
 
 _Pseudonym = Annotated[str, Field(min_length=1, max_length=16)]
-_GROUP_OF_VOTER: Final = TypeAdapter(dict[_Pseudonym, Annotated[str, AfterValidator(_as_kept)]])
+_GROUP_OF_VOTER: Final = TypeAdapter(
+    dict[_Pseudonym, Annotated[str, AfterValidator(_check_group_name)]]
+)
 
 
 def groups_in(payload: object) -> dict[str, str]:

@@ -20,11 +20,11 @@ AT_ONCE: Final = 500
 STATES_GROUPS: Final = Q(kind=Entry.Kind.PARAMETERS, payload__has_key=GROUPS)
 
 
-def groups_entry(project: UUID, groups: Mapping[str, str], by: Voter | None = None) -> Entry:
+def groups_entry(project: UUID, groups: Mapping[str, str], curator: Voter | None = None) -> Entry:
     """Return the entry, not stored yet, that puts voters into groups."""
     kind = Entry.Kind.PARAMETERS
-    payload = {GROUPS: {who: group_name(name) for who, name in groups.items()}}
-    return Entry(project_id=project, kind=kind, at=timezone.now(), voter=by, payload=payload)
+    payload = {GROUPS: {pseudonym: group_name(name) for pseudonym, name in groups.items()}}
+    return Entry(project_id=project, kind=kind, at=timezone.now(), voter=curator, payload=payload)
 
 
 def group_entries(entries: QuerySet[Entry]) -> Iterator[tuple[int | None, dict[str, str]]]:
@@ -37,8 +37,8 @@ def group_of(voter: Voter) -> str:
     """Return a voter's group, also where the entry that says it is not sealed yet."""
     # What waits is looked up first: sealed in between, it is in the column.
     waiting = Entry.objects.filter(project=voter.project_id, seq__isnull=True)
-    who = voter.pseudonym
-    names = [groups[who] for _, groups in group_entries(waiting) if who in groups]
+    pseudonym = voter.pseudonym
+    names = [groups[pseudonym] for _, groups in group_entries(waiting) if pseudonym in groups]
     return names[-1] if names else Voter.objects.values_list("group", flat=True).get(pk=voter.pk)
 
 
@@ -51,7 +51,9 @@ def groups_at(project: UUID, seq: int | None = None) -> dict[str, str]:
     return groups_by_voter
 
 
-def touched(project: Project, entry: ledger.Fact, batch: Sequence[ledger.Fact]) -> set[UUID | None]:
+def regrouped_queues(
+    project: Project, entry: ledger.Fact, batch: Sequence[ledger.Fact]
+) -> set[UUID | None]:
     """Return the queues in which voters whose groups an entry states have voted before it.
 
     Figures of these change with it; the votes of its own batch are not stored yet.
@@ -62,23 +64,23 @@ def touched(project: Project, entry: ledger.Fact, batch: Sequence[ledger.Fact]) 
     votes = Entry.objects.filter(project=project, kind=Entry.Kind.VOTE, seq__isnull=False)
     before = votes.filter(voter__pseudonym__in=groups).values_list("queue", flat=True).distinct()
     now = (
-        each.queue_id
-        for each in batch
-        if each.kind == Entry.Kind.VOTE and each.voter and each.voter.pseudonym in groups
-        if (each.seq or 0) < (entry.seq or 0)
+        fact.queue_id
+        for fact in batch
+        if fact.kind == Entry.Kind.VOTE and fact.voter and fact.voter.pseudonym in groups
+        if (fact.seq or 0) < (entry.seq or 0)
     )
     return {*before, *now}
 
 
-def last_touching(queue: Queue) -> int:
-    """Return the last sealed entry by which a queue is `touched`, 0 where there is none."""
+def last_regrouping(queue: Queue) -> int:
+    """Return the last sealed entry with a queue among its `regrouped_queues`, 0 without one."""
     votes = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, seq__isnull=False)
     first = dict(votes.order_by().values_list("voter__pseudonym").annotate(Min("seq")))
     sealed = Entry.objects.filter(project=queue.project_id, seq__isnull=False)
     numbers = [
         seq
         for seq, groups in group_entries(sealed)
-        if seq and any(first.get(who, seq) < seq for who in groups)
+        if seq and any(first.get(pseudonym, seq) < seq for pseudonym in groups)
     ]
     return max(numbers, default=0)
 
@@ -92,23 +94,23 @@ class VoterGroups(ledger.Projection):
 
     def read(self, batch: Sequence[ledger.Fact]) -> None:
         self.groups = {
-            who: name
+            pseudonym: name
             for entry in batch
             if states_groups(entry)
-            for who, name in groups_in(entry.payload).items()
+            for pseudonym, name in groups_in(entry.payload).items()
         }
 
     def write(self) -> None:
         voters = Voter.objects.filter(project=self.project)
         names = list(self.groups)
         for start in range(0, len(names), AT_ONCE):
-            some = voters.filter(pseudonym__in=names[start : start + AT_ONCE])
-            rows = some.values_list("pseudonym", "pk")
+            chunk = voters.filter(pseudonym__in=names[start : start + AT_ONCE])
+            rows = chunk.values_list("pseudonym", "pk")
             update_many(Voter, ["group"], [(self.groups[name], key(pk)) for name, pk in rows])
 
-    def rebuild(self, *, write: bool) -> Iterator[ledger.Difference]:
+    def rebuild(self, *, write: bool) -> Iterator[ledger.Mismatch]:
         groups = groups_at(self.project.pk)
         for voter in Voter.objects.filter(project=self.project).iterator():
             replayed = {"group": groups.get(voter.pseudonym, "")}
-            where = f"voter {voter.pseudonym}"
-            yield from ledger.correct(voter, where, replayed, write=write)
+            place = f"voter {voter.pseudonym}"
+            yield from ledger.correct(voter, place, replayed, write=write)

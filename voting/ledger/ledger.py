@@ -27,7 +27,13 @@ from django.utils.module_loading import import_string
 from voting.kinds import COMPARISON, Kind, Label, kind_of
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
-from voting.ledger.decisions import Made, Standing, Subject, standing, subject_of
+from voting.ledger.decisions import (
+    DecisionState,
+    LedgerDecision,
+    Subject,
+    fold_decisions,
+    subject_of,
+)
 from voting.ledger.scheduler import nudge
 from voting.models import NO_VOTE, Entry, Exposure, Project, Queue, Voter, VoterPrompt
 
@@ -93,10 +99,10 @@ def read_rows(entries: QuerySet[Entry]) -> list[EntryRow]:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Mismatch:
     """Where a projection is not what the entries say."""
 
-    where: str
+    place: str
     stored: object
     replayed: object
     # Not so where the ledger holds a hash alone.
@@ -104,19 +110,19 @@ class Difference:
 
     def __str__(self) -> str:
         if not self.is_correctable and self.replayed is None and self.stored is not None:
-            return f"{self.where}: no ledger entry is about it"
+            return f"{self.place}: no ledger entry is about it"
         if not self.is_correctable:
-            return f"{self.where}: not as the last ledger entry about it has it"
-        return f"{self.where}: stored {self.stored!r}, replayed {self.replayed!r}"
+            return f"{self.place}: not as the last ledger entry about it has it"
+        return f"{self.place}: stored {self.stored!r}, replayed {self.replayed!r}"
 
 
 def correct(
-    row: Model, where: str, replayed: Mapping[str, object], *, write: bool
-) -> Iterator[Difference]:
+    row: Model, place: str, replayed: Mapping[str, object], *, write: bool
+) -> Iterator[Mismatch]:
     """Say which columns of a projection's row are not what the entries say, and write these."""
     wrong = {name: value for name, value in replayed.items() if getattr(row, name) != value}
     for name, value in wrong.items():
-        yield Difference(f"{name} of {where}", getattr(row, name), value)
+        yield Mismatch(f"{name} of {place}", getattr(row, name), value)
     if wrong and write:
         type(row)._default_manager.filter(pk=row.pk).update(**wrong)
 
@@ -140,11 +146,11 @@ class Projection:
     def write(self) -> None:
         """Write the new figures."""
 
-    def rebuild(self, *, write: bool) -> Iterable[Difference]:
+    def rebuild(self, *, write: bool) -> Iterable[Mismatch]:
         """Compute everything from the entries, say what differs, and write it if asked."""
         raise NotImplementedError
 
-    def stored(self) -> Iterable[Difference]:
+    def stored(self) -> Iterable[Mismatch]:
         """Say which stored figures are not those that are computed: long, so without the lock."""
         return ()
 
@@ -200,17 +206,19 @@ def _vote_content(entry: Fact) -> chain.Content:
         fields["labels"] = entry.payload["labels_sha256"]
     if _kind(entry) is COMPARISON:
         return fields | {"choice": entry.choice, "left": entry.left_side or None}
-    of_one = {"choice": entry.choice, "value": entry.value, "category": entry.category or None}
-    return fields | of_one
+    details = {"choice": entry.choice, "value": entry.value, "category": entry.category or None}
+    return fields | details
 
 
 def labels_sha256(salt: str, labels: Mapping[str, Label]) -> str:
     """Return what stands in the chain for the answers to further tasks; floats are their texts."""
-    plain = {task: repr(it) if isinstance(it, float) else it for task, it in labels.items()}
+    plain = {
+        task: repr(label) if isinstance(label, float) else label for task, label in labels.items()
+    }
     return chain.salted_hash(salt, chain.canonical(plain).decode())
 
 
-class Hidden(TypedDict):
+class TextHashes(TypedDict):
     """What an entry keeps of its free texts in the chain, and the salt of their hashes."""
 
     salt: str
@@ -218,7 +226,7 @@ class Hidden(TypedDict):
     payload: dict[str, str] | None
 
 
-def hidden(comment: str, labels: Mapping[str, Label] | None) -> Hidden:
+def hidden(comment: str, labels: Mapping[str, Label] | None) -> TextHashes:
     """Return what a vote keeps of its free texts in the chain, and the salt of their hashes.
 
     Erasing a person empties texts and salt, and the chain still verifies.
@@ -280,7 +288,7 @@ def append(
         project = locked(project_id)
         for start in range(0, len(entries), settings.SEAL_BATCH):
             batch = entries[start : start + settings.SEAL_BATCH]
-            _fill_in(batch)
+            _set_defaults(batch)
             _seal(project, batch)
             # What is taken back first: its key is not known before, and what is behind holds it.
             late = [entry for entry in batch if entry.target is not None]
@@ -303,7 +311,7 @@ def locked(project_id: UUID) -> Project:
     return Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
 
-def _fill_in(batch: Sequence[Entry]) -> None:
+def _set_defaults(batch: Sequence[Entry]) -> None:
     """Set what the database fills in by itself: it must be known before an entry is hashed."""
     for field in Entry._meta.concrete_fields:
         for entry in batch if field.has_db_default() else ():
@@ -379,7 +387,7 @@ def _votes_on(subjects: Iterable[Subject]) -> Q:
             voters[subject[0]].add(subject[1])
         else:
             items.add(subject)
-    by_voters = (Q(queue=queue, voter__in=some) for queue, some in voters.items())
+    by_voters = (Q(queue=queue, voter__in=ids) for queue, ids in voters.items())
     return reduce(or_, by_voters, Q(item__in=items))
 
 
@@ -396,16 +404,18 @@ def _decisions(project: Project) -> QuerySet[Entry]:
     return Entry.objects.filter(NO_VOTE, **about)
 
 
-def standing_of(project: Project, about: Q, batch: Iterable[Fact] = ()) -> dict[Subject, Standing]:
+def decision_states(
+    project: Project, about: Q, batch: Iterable[Fact] = ()
+) -> dict[Subject, DecisionState]:
     """Return what stands of all decisions `about` something: the sealed ones, and a batch's."""
     rows = _decisions(project).filter(about).order_by("seq")
     names = ("item_id", "queue_id", "voter_id", "payload", "retracted_seq")
-    made = [Made(subject_of(*row[:3]), *row[3:]) for row in rows.values_list(*names)]
+    decisions = [LedgerDecision(subject_of(*row[:3]), *row[3:]) for row in rows.values_list(*names)]
     for e in batch:
         if e.kind == Entry.Kind.DECISION:
             subject = subject_of(e.item_id, e.queue_id, e.voter_id)
-            made.append(Made(subject, e.payload, e.retracted_seq))
-    return standing(made)
+            decisions.append(LedgerDecision(subject, e.payload, e.retracted_seq))
+    return fold_decisions(decisions)
 
 
 def votes_left_out(project: Project) -> Q:
@@ -414,7 +424,7 @@ def votes_left_out(project: Project) -> Q:
 
 
 def _excluded(project: Project, about: Q, batch: Iterable[Fact]) -> set[Subject]:
-    stands = standing_of(project, about, batch)
+    stands = decision_states(project, about, batch)
     return {subject for subject in stands if stands[subject].is_excluded}
 
 
@@ -438,42 +448,42 @@ def _mark_excluded(project: Project, batch: Sequence[Fact]) -> None:
         decided.filter(~left_out, excluded=True).update(excluded=False)
 
 
-def replay(project: Project, *, write: bool) -> list[Difference]:
+def replay(project: Project, *, write: bool) -> list[Mismatch]:
     """Rebuild every projection from the entries; say where the stored figures differed.
 
     Holds the project's lock, so no batch is sealed meanwhile; votes are still accepted.
     """
     with transaction.atomic():
-        own = locked(project.pk)
+        locked_project = locked(project.pk)
         return [
             difference
             for projection in projections()
-            for difference in projection(own).rebuild(write=write)
+            for difference in projection(locked_project).rebuild(write=write)
         ]
 
 
-def stored_figures(project: Project) -> list[Difference]:
-    return [each for projection in projections() for each in projection(project).stored()]
+def stored_figures(project: Project) -> list[Mismatch]:
+    return [gap for projection in projections() for gap in projection(project).stored()]
 
 
 def gaps(project: Project) -> list[str]:
     return [gap for projection in projections() for gap in projection(project).gaps()]
 
 
-def changed_entries(project: Project) -> Iterator[Difference]:
+def changed_entries(project: Project) -> Iterator[Mismatch]:
     """Verify the chain of a project as it is stored, and the texts whose hashes it holds."""
     try:
         chain.verify(export(project), head=project.ledger_head)
     except chain.ChainBroken as error:
-        yield Difference(f"the ledger ({error})", None, None, is_correctable=False)
+        yield Mismatch(f"the ledger ({error})", None, None, is_correctable=False)
     has_texts = ~Q(comment="") | Q(labels__isnull=False)
     for entry in Entry.objects.filter(has_texts, project=project, seq__isnull=False).iterator():
         payload = entry.payload or {}
         sealed = payload.get("why") if entry.kind == Entry.Kind.DECISION else entry.comment_sha256
         if entry.comment and chain.salted_hash(entry.salt, entry.comment) != sealed:
-            yield Difference(f"the comment of entry {entry.seq}", None, None, is_correctable=False)
+            yield Mismatch(f"the comment of entry {entry.seq}", None, None, is_correctable=False)
         if entry.labels and labels_sha256(entry.salt, entry.labels) != payload["labels_sha256"]:
-            yield Difference(f"the answers of entry {entry.seq}", None, None, is_correctable=False)
+            yield Mismatch(f"the answers of entry {entry.seq}", None, None, is_correctable=False)
 
 
 def export(project: Project, chunk: int = 2000) -> Iterator[str]:

@@ -49,13 +49,13 @@ class Nudger:
     def _run(self) -> None:
         window = self._window
         while True:
-            taken = [self._noted.get()]
-            taken += [self._noted.get() for _ in range(self._noted.qsize())]
-            is_crowd = len(taken) > CROWD * window
+            projects = [self._noted.get()]
+            projects += [self._noted.get() for _ in range(self._noted.qsize())]
+            is_crowd = len(projects) > CROWD * window
             window = self._window * (CROWD_WINDOWS if is_crowd else 1)
             # What is taken is older than the window when it is published, so its seal finds it.
             self._sleep(window)
-            for project in dict.fromkeys(taken):
+            for project in dict.fromkeys(projects):
                 self._try(project)
 
     def _try(self, project: UUID) -> None:

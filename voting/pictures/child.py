@@ -161,11 +161,11 @@ def load_pillow(fonts: str) -> Draw:
         if small.mode == "RGBA":
             paper = Image.new("RGBA", small.size, "white")
             small = Image.alpha_composite(paper, small)
-        written = io.BytesIO()
+        png = io.BytesIO()
         # A picture of its own, which has nothing of the other but its pixels.
         plain = Image.frombytes("RGB", small.size, small.convert("RGB").tobytes())
-        plain.save(written, "PNG")
-        return written.getvalue()
+        plain.save(png, "PNG")
+        return png.getvalue()
 
     return draw
 

@@ -48,8 +48,8 @@ def reencoded(data: bytes) -> bytes:
         raise
     except RenderingFailed as failed:
         # The child's limits are told as those of a drawing.
-        why = str(failed).removeprefix("the renderer refused the drawing: ")
-        raise NoPicture(why.replace("the drawing", "it")) from None
+        reason = str(failed).removeprefix("the renderer refused the drawing: ")
+        raise NoPicture(reason.replace("the drawing", "it")) from None
     return png
 
 
@@ -83,7 +83,7 @@ def data_url(output: str) -> str:
         return f"data:image/png;base64,{b64encode(file.read()).decode()}"
 
 
-def kept(output: str) -> str:
+def store_data_url(output: str) -> str:
     """Store the picture of a data URL that `data_url` made, byte for byte, and return its address.
 
     Raises NoPicture.

@@ -79,7 +79,7 @@ _WORDS = re.compile(r"-?\w[\w -]*\w")
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPicture:
     """A picture: its PNG bytes, its size in pixels, and what drew it (``renderer_id``).
 
     ``left_out`` names what the drawing refers to outside itself, which is not in the picture.
@@ -96,7 +96,7 @@ class RendererMissing(RenderingFailed):
     """The machine has no renderer that starts, whatever the drawing."""
 
 
-def render(source: str, *, renderer: str = "resvg") -> Rendered:
+def render(source: str, *, renderer: str = "resvg") -> RenderedPicture:
     """Return the picture of a drawing, the longer side between 512 and 1024 pixels, on white.
 
     Raises RenderingFailed, with the reason, when there is none.
@@ -105,12 +105,12 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
     size = target_size(screened.width, screened.height)
     lettered = with_shipped_families(screened.svg)
     picture = run_child(lettered.encode(errors="replace"), renderer, size)
-    return Rendered(*picture, renderer_id(renderer), screened.left_out)
+    return RenderedPicture(*picture, renderer_id(renderer), screened.left_out)
 
 
-def rendered_before(png: bytes) -> Rendered:
+def rendered_before(png: bytes) -> RenderedPicture:
     """Return the picture that `render` has made of a drawing beforehand."""
-    return Rendered(*canonical(png, MAX_SIDE), renderer_id("resvg"))
+    return RenderedPicture(*canonical(png, MAX_SIDE), renderer_id("resvg"))
 
 
 def with_shipped_families(source: str) -> str:
@@ -265,8 +265,8 @@ def canonical(data: bytes, max_side: int) -> tuple[bytes, int, int]:
         raise BadPng("its pixels cannot be decompressed") from None
     if length != expected or not inflater.eof or inflater.unused_data:
         raise BadPng("it has too few or too many pixels")
-    kept = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
-    return SIGNATURE + b"".join(_chunk(*each) for each in kept), width, height
+    plain_chunks = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
+    return SIGNATURE + b"".join(_chunk(*chunk) for chunk in plain_chunks), width, height
 
 
 def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
@@ -276,12 +276,12 @@ def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
     kind, position = b"", len(SIGNATURE)
     while kind != b"IEND" and position + 12 <= len(data):
         length = int.from_bytes(data[position : position + 4])
-        whole = data[position : position + 12 + length]
-        kind, body = whole[4:8], whole[8:-4]
-        if _chunk(kind, body) != whole:
+        chunk = data[position : position + 12 + length]
+        kind, body = chunk[4:8], chunk[8:-4]
+        if _chunk(kind, body) != chunk:
             raise BadPng("a checksum is wrong")
         chunks.append((kind, body))
-        position += len(whole)
+        position += len(chunk)
     if kind != b"IEND" or position != len(data):
         raise BadPng("it is cut short or followed by something else")
     return chunks

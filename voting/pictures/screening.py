@@ -95,7 +95,7 @@ class UnsafeSvg(RenderingFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
+class SafeDrawing:
     """A drawing that may be rendered: written anew, with its natural size in CSS pixels.
 
     `left_out` names what it refers to outside itself, each once, the first few.
@@ -107,7 +107,7 @@ class Screened:
     left_out: tuple[str, ...]
 
 
-def screen(source: str) -> Screened:
+def screen(source: str) -> SafeDrawing:
     """Return a drawing as it may be given to a renderer; nothing but UnsafeSvg is ever raised.
 
     >>> drawing = screen(f'<svg xmlns="{SVG}" width="9" height="6"><image href="a.png"/></svg>')
@@ -125,7 +125,7 @@ def screen(source: str) -> Screened:
     root.attrib |= {"xmlns": SVG, "xmlns:xlink": XLINK}
     root.attrib |= {"width": f"{width:.9g}", "height": f"{height:.9g}"}
     writer.write(root)
-    return Screened("".join(writer.parts), width, height, tuple(writer.left_out))
+    return SafeDrawing("".join(writer.parts), width, height, tuple(writer.left_out))
 
 
 def element_count(source: str) -> int:
@@ -180,8 +180,8 @@ class _Writer:
             raise UnsafeSvg(f"the drawing contains a {local} element")
         if namespace != SVG or tag in _NOT_DRAWN:
             return
-        kept = "".join(self._kept(tag, element))
-        self.parts.append(f"<{local}{kept}>")
+        attributes = "".join(self._safe_attributes(tag, element))
+        self.parts.append(f"<{local}{attributes}>")
         if tag == "style":
             words = [element.text, *(child.tail for child in element)]
             sheet = self._css("".join(filter(None, words)), is_sheet=True)
@@ -201,12 +201,12 @@ class _Writer:
             match = _HREF.search(data)
             self._leave_out(match[1] if match else target)
 
-    def _leave_out(self, what: str) -> None:
-        name = one_line(what)[:100]
+    def _leave_out(self, label: str) -> None:
+        name = one_line(label)[:100]
         if name and name not in self.left_out and len(self.left_out) < MAX_NOTES:
             self.left_out.append(name)
 
-    def _kept(self, tag: str, element: Element) -> Iterator[str]:
+    def _safe_attributes(self, tag: str, element: Element) -> Iterator[str]:
         for full_name, value in element.items():
             namespace, _, name = full_name.rpartition(" ")
             lowered = name.lower()
@@ -214,11 +214,11 @@ class _Writer:
             if namespace not in _PREFIXES or lowered == "base" or lowered.startswith(_UNSEEN):
                 continue
             if lowered in _REFERENCES:
-                kept = self._reference(tag, value.strip())
+                safe_value = self._reference(tag, value.strip())
             else:
-                kept = value if lowered == "id" else self._css(value)
-            if kept is not None:
-                yield f' {_PREFIXES[namespace]}{name}="{kept.translate(_ESCAPED)}"'
+                safe_value = value if lowered == "id" else self._css(value)
+            if safe_value is not None:
+                yield f' {_PREFIXES[namespace]}{name}="{safe_value.translate(_ESCAPED)}"'
 
     def _reference(self, tag: str, target: str) -> str | None:
         if target.startswith("#"):
@@ -240,27 +240,27 @@ class _Writer:
             raise UnsafeSvg(f"the drawing has more than {MAX_CSS // 1024} KB of CSS that may load")
         parse = tinycss2.parse_stylesheet if is_sheet else tinycss2.parse_component_value_list
         try:
-            return str(tinycss2.serialize(self._inside(parse(text, skip_comments=True))))
+            return str(tinycss2.serialize(self._safe_nodes(parse(text, skip_comments=True))))
         except RecursionError:
             raise UnsafeSvg("the drawing's CSS is nested too deeply") from None
 
-    def _inside(self, nodes: list[Node]) -> list[Node]:
-        kept: list[Node] = []
-        for at, node in enumerate(nodes):
-            outside = _outside(node)
+    def _safe_nodes(self, nodes: list[Node]) -> list[Node]:
+        safe_nodes: list[Node] = []
+        for index, node in enumerate(nodes):
+            outside = _external_source(node)
             if outside is None:
                 for field in ("prelude", "content", "arguments"):
                     if inner := getattr(node, field, None):
-                        setattr(node, field, self._inside(inner))
-                kept.append(node)
+                        setattr(node, field, self._safe_nodes(inner))
+                safe_nodes.append(node)
                 continue
             self._leave_out(outside)
-            if node.type in {"url", "function"} and _is_alone(kept, nodes, at):
-                kept += tinycss2.parse_component_value_list("none")
-        return kept
+            if node.type in {"url", "function"} and _is_alone(safe_nodes, nodes, index):
+                safe_nodes += tinycss2.parse_component_value_list("none")
+        return safe_nodes
 
 
-def _outside(node: Node) -> str | None:
+def _external_source(node: Node) -> str | None:
     """Return what a piece of CSS loads ("" for nothing), None for a piece that may stay."""
     if node.type == "error":
         return ""
@@ -286,11 +286,11 @@ def _loaded(nodes: list[Node]) -> str:
     return str(first.value) if first is not None else ""
 
 
-def _is_alone(before: list[Node], nodes: list[Node], at: int) -> bool:
+def _is_alone(before: list[Node], nodes: list[Node], index: int) -> bool:
     last = next((node for node in reversed(before) if node.type != "whitespace"), None)
-    after = (node for node in islice(nodes, at + 1, None) if node.type != "whitespace")
-    then = next(after, None)
-    return (last is None or last == ":") and (then is None or then in (";", "!"))
+    after = (node for node in islice(nodes, index + 1, None) if node.type != "whitespace")
+    next_node = next(after, None)
+    return (last is None or last == ":") and (next_node is None or next_node in (";", "!"))
 
 
 def natural_size(attributes: dict[str, str]) -> tuple[float, float]:
@@ -331,14 +331,14 @@ def _view_box(text: str) -> tuple[float, float] | None:
     return (numbers[2], numbers[3]) if min(numbers[2:]) > 0 else None
 
 
-def _side(text: str, whole: float) -> float | None:
+def _side(text: str, full_length: float) -> float | None:
     """Return a length in pixels, or a share of the whole, None for anything else."""
     match = _LENGTH.fullmatch(text)
     if match is None:
         return None
     value, unit = float(match[1]), match[2].lower()
     if unit == "%":
-        return whole * value / 100
+        return full_length * value / 100
     factor = _PIXELS_PER_UNIT.get(unit)
     return None if factor is None else value * factor
 

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from humanjudge.lib import leases
 from voting.models import Inference, Picture
-from voting.pictures.rendering import Rendered, RendererMissing, render
+from voting.pictures.rendering import RenderedPicture, RendererMissing, render
 from voting.pictures.screening import RenderingFailed
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def render_picture(picture_id: int) -> None:
         keep_rendered(waiting, rendered)
 
 
-def keep_rendered(pictures: QuerySet[Picture], rendered: Rendered) -> None:
+def keep_rendered(pictures: QuerySet[Picture], rendered: RenderedPicture) -> None:
     pictures.update(
         state=Picture.State.DONE,
         error="",
@@ -76,8 +76,8 @@ def store(png: bytes) -> str:
 def forget(addresses: Iterable[str]) -> None:
     """Delete stored pictures that no drawing has any more."""
     addresses = set(addresses)
-    used = Picture.objects.filter(png_sha256__in=addresses).values_list("png_sha256", flat=True)
-    for address in addresses - set(used):
+    pictures = Picture.objects.filter(png_sha256__in=addresses)
+    for address in addresses - set(pictures.values_list("png_sha256", flat=True)):
         for suffix in ("png", "webp"):
             default_storage.delete(stored_path(address, suffix))
 

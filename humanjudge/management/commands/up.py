@@ -190,8 +190,8 @@ def collect_static() -> None:
     digest = hashlib.sha256()
     for finder in get_finders():
         for name, storage in finder.list([]):
-            seen = Path(storage.path(name)).stat()
-            digest.update(f"{name} {seen.st_size} {seen.st_mtime_ns}\n".encode())
+            file_state = Path(storage.path(name)).stat()
+            digest.update(f"{name} {file_state.st_size} {file_state.st_mtime_ns}\n".encode())
     mark, now = folder / ".collected", digest.hexdigest()
     if not mark.exists() or mark.read_text() != now:
         call_command("collectstatic", verbosity=0, interactive=False)

@@ -12,7 +12,7 @@ from itertools import islice
 from types import ModuleType
 from typing import BinaryIO, Final
 
-from humanjudge.lib.extensions import OWN, Extension, HookFailed, Registry, calling
+from humanjudge.lib.extensions import OWN_PACKAGE, Extension, HookFailed, Registry, calling
 from judge_eval.exchange.formats import (
     alpacaeval,
     alttest,
@@ -171,7 +171,7 @@ def _rows(
     if reader.id in off:
         why = f"this is a file of {reader.title}, an import format that is turned off"
         yield RowError(name, 0, None, why, is_fatal=True)
-    elif reader.package == OWN:
+    elif reader.package == OWN_PACKAGE:
         yield from reader.rows(stream, name, file_format)
     else:
         try:

@@ -8,7 +8,7 @@ from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
 from judge_eval.runs.providers import make_embedder
 from judge_eval.selectors import Ambiguous, by_prefix, switched_off
-from reports.report.score_config import Reach, read_config, read_style, whole
+from reports.report.score_config import Reach, config_object, read_config, read_style
 from reports.report.score_files import FolderTaken, ScoringFailed, make_report, replacing
 from reports.report.score_table import table_text
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             run = by_prefix(Run.objects.all(), options["run"])
             if run is None:
                 raise CommandError(f"there is no run {options['run']!r}")
-            data = whole(read_config(path) if path else None)
+            data = config_object(read_config(path) if path else None)
             data |= {"part": options["part"]} if options["part"] else {}
             data |= {"style": read_style(options["style"])} if options["style"] else {}
             with replacing(options["out"], force=options["force"]) as folder:

@@ -32,7 +32,7 @@ ends = st.none() | st.tuples(shares, shares).map(lambda pair: tuple(sorted(pair)
 names = st.text(min_size=1, max_size=60)
 levels = st.none() | st.builds(Level, names, shares, ends)
 judges = st.lists(
-    st.builds(IntervalRow, names, shares, ends, ends, st.booleans(), other=levels),
+    st.builds(IntervalRow, names, shares, ends, ends, st.booleans(), second_level=levels),
     min_size=1,
     max_size=20,
 )
@@ -113,9 +113,9 @@ def test_every_point_tick_and_label_is_inside(rows):
             assert graph.plot_left <= x <= graph.plot_right < graph.width
             assert 0 <= y <= graph.plot_bottom < graph.height
         assert 0 <= line.label_y <= graph.plot_bottom
-    assert all(0 <= tick.at <= graph.plot_bottom for tick in graph.y_ticks)
-    assert all(graph.plot_left <= tick.at <= graph.plot_right for tick in graph.x_ticks)
-    assert 0 <= graph.rule.at <= graph.plot_bottom
+    assert all(0 <= tick.position <= graph.plot_bottom for tick in graph.y_ticks)
+    assert all(graph.plot_left <= tick.position <= graph.plot_right for tick in graph.x_ticks)
+    assert 0 <= graph.rule.position <= graph.plot_bottom
     assert graph.height >= LEAST_HEIGHT
 
 
@@ -131,16 +131,16 @@ def test_labels_stand_apart_in_the_order_of_the_lines(rows):
 def test_every_line_starts_at_1000_and_ends_at_its_rating():
     graph = draw(["up", "down"], [(1, [1016.0, 984.0]), (2, [1030.0, 970.0])])
     up, down = graph.lines
-    assert points_of(up)[0] == points_of(down)[0] == (graph.plot_left, graph.rule.at)
+    assert points_of(up)[0] == points_of(down)[0] == (graph.plot_left, graph.rule.position)
     assert up.value == "1,030"
     assert points_of(up)[-1] == (graph.plot_right, up.end_y)
-    assert up.end_y < graph.rule.at < down.end_y
+    assert up.end_y < graph.rule.position < down.end_y
     assert len(points_of(up)) == 3
 
 
 def test_a_judge_that_joined_later_stood_at_1000_before():
     graph = draw(["old", "new"], [(1, [1016.0]), (2, [1016.0, 984.0])])
-    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.rule.at, graph.rule.at]
+    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.rule.position] * 2
 
 
 @pytest.mark.parametrize("names, rows", [(["a"], []), ([], [(1, [])])])
@@ -164,7 +164,7 @@ def test_on_a_page_ticks_lie_in_per_cent_of_the_plot_and_names_are_short(rows):
 
 
 def test_equal_ratings_still_have_room():
-    assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).rule.at > 0
+    assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).rule.position > 0
 
 
 def test_labels_leave_out_what_all_names_begin_with_and_the_middle_of_long_ones():
@@ -222,7 +222,7 @@ def test_winning_rates_are_named_and_said_with_the_rule_to_pass():
 def test_a_plot_lies_within_its_axis_at_any_width(rows, people, floor):
     plot = lay_out_plot(rows, [*filter(None, [people, floor])], title="Agreement")
     for row in plot.rows:
-        for x in (row.x, *(row.thick or ()), *(row.thin or ()), row.other.x if row.other else 0):
+        for x in (row.x, *(row.thick or ()), *(row.thin or ()), getattr(row.second, "x", 0)):
             assert 0 <= x <= 100
     for band in plot.bands:
         assert 0 <= band.low <= band.low + band.width <= 100.01
@@ -246,10 +246,10 @@ def test_a_plot_begins_at_the_ten_below_the_floor_and_says_so():
 
 def test_a_dumbbell_has_both_figures_on_one_axis_and_says_both():
     people = Level("people alone", 0.42)
-    rows = [IntervalRow("gpt", 0.55, (0.5, 0.6), other=people), IntervalRow("o4", 0.6)]
+    rows = [IntervalRow("gpt", 0.55, (0.5, 0.6), second_level=people), IntervalRow("o4", 0.6)]
     plot = lay_out_plot(rows, title="Corrected rate")
     # From 40 to 100 %: what people say is the lowest.
-    assert [row.other and row.other.x for row in plot.rows] == [3.33, None]
+    assert [row.second and row.second.x for row in plot.rows] == [3.33, None]
     assert plot.words == (
         "Corrected rate, best first: gpt 55\xa0% 50\N{EN DASH}60 people alone 42\xa0%; o4 60\xa0%"
     )

@@ -141,12 +141,12 @@ def test_the_board_has_at_most_seven_columns():
 def test_an_elo_has_its_range_in_other_orders_beside_it(elo, small, why):
     cell = elo_cell(elo_of(elo, "", judge("a", 1020)))
     assert (cell.main, cell.small) == (f"{elo:,.0f}", small)
-    assert cell.why.casefold() == (f"{why}." if why else "")
+    assert cell.reason.casefold() == (f"{why}." if why else "")
 
 
 def test_an_unusual_order_of_a_file_shows_no_elo():
     cell = elo_cell(elo_of(1212.2, "", judge("a", 1020).model_copy(update={"is_of_file": True})))
-    assert (cell.main, cell.why) == (DASH, "Imported: the order means nothing.")
+    assert (cell.main, cell.reason) == (DASH, "Imported: the order means nothing.")
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ def test_an_elo_without_another_order_or_with_one_value_is_not_more_or_less(low,
     of = judge("a", 1020)
     of.elo_other_orders_low, of.elo_other_orders_high = low, high
     cell = elo_cell(elo_of(1016.0, "", of))
-    assert (cell.main, cell.small, cell.why) == ("1,016", small, "")
+    assert (cell.main, cell.small, cell.reason) == ("1,016", small, "")
 
 
 def test_where_there_is_no_elo_only_a_judge_that_is_alone_has_a_footnote():
     baseline, alone = (elo_cell(elo_of(1000.0, why, None)) for why in (BASELINE, ALONE))
-    assert (baseline.main, baseline.why) == ("", "")
-    assert (alone.main, alone.why) == (DASH, "There is no other judge to play against.")
+    assert (baseline.main, baseline.reason) == ("", "")
+    assert (alone.main, alone.reason) == (DASH, "There is no other judge to play against.")

@@ -45,7 +45,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.kinds import Further, options_of
+from voting.kinds import VoteDetails, options_of
 from voting.models import Assignment, Entry, Inference, Item, Queue, Voter
 from voting.services import undo_last_vote
 
@@ -650,7 +650,7 @@ def test_figures_that_a_study_cannot_have_are_said_and_never_awaited():
     free = make_single_run(outputs=["one", "two"], kind="text", ballot=[])
     task, voter = options_of(free.queue).task, make_voter(free)
     for item in pairs_of(free):
-        make_vote(voter, item, "", further=Further(labels={task: "Well put"}))
+        make_vote(voter, item, "", further=VoteDetails(labels={task: "Well put"}))
     seal_all(free.queue.project)
     compute(free)
     board = get(free)

@@ -194,7 +194,7 @@ def test_people_and_corrected_figures_are_drawn_on_one_axis_where_something_is_l
     assert [row.value for row in plot.rows] == [
         f"{of:.0%}".replace("%", "\xa0%") for of in corrected
     ]
-    assert {row.other.text for row in plot.rows} == {"people alone 50\xa0%"}
+    assert {row.second.text for row in plot.rows} == {"people alone 50\xa0%"}
     assert all(row.thick for row in plot.rows)
     for few in (compared(voted=12), compared(voted=60, pairs=60)):
         assert page(few).context["corrected"]["plot"] is None

@@ -110,7 +110,7 @@ def test_words_are_compared_too_but_not_free_texts():
         for voter in voters:
             posted = {"choice": "pun", "text": "A pun."}
             answer = ballot_for(voter, queue, item).answer(posted)
-            cast_vote(ballot_for(voter, queue, item), answer.choice, further=answer.further)
+            cast_vote(ballot_for(voter, queue, item), answer.choice, details=answer.details)
         seal_all(queue.project)
         found = person_of(run, voters[0]).agreement
         assert (found and found.value) == agreement, kind
@@ -229,7 +229,7 @@ def test_it_is_sorted_by_each_column_and_searched():
 
 def test_agreement_is_drawn_for_those_on_the_page_and_said():
     run, ann, _, cy = make_study()
-    exclude_voter(cy.pk, run.queue, ann, after=None, why="Fast.")
+    exclude_voter(cy.pk, run.queue, ann, after=None, reason="Fast.")
     seal_all(run.queue.project)
     client = user_client()
     plot = client.get(address(run)).context["plot"]

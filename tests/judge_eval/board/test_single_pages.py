@@ -95,7 +95,7 @@ def vote_on_all(run, said):
             posted = said[(item.position + number // 2) % 2]
             answer = kind.answer(posted, run.queue.ballot, options, "")
             ballot = ballot_for(voter, run.queue, item)
-            cast_vote(ballot, answer.choice, left="", further=answer.further)
+            cast_vote(ballot, answer.choice, left="", details=answer.details)
     seal_all(run.queue.project)
     return Entry.objects.filter(kind="vote").latest("pk")
 

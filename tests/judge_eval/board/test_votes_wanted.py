@@ -10,7 +10,7 @@ from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.voting.ledger.test_decisions import a_curator, a_voted_run, check
 from voting.assignment import next_pairs
 from voting.curating import (
-    Cost,
+    RoundCost,
     by_rules,
     change_for_all,
     change_for_disputed,
@@ -63,12 +63,18 @@ def test_what_it_costs_is_said_before():
     run, pairs, _ = a_voted_run(votes_wanted=3)
     make_vote(make_voter(run), pairs[0])
     seal_all(run.queue.project)
-    assert cost_of(run.queue, by_rules(run.queue, rules(5))) == Cost(8, 2, reopened=1, closed=0)
-    assert cost_of(run.queue, by_rules(run.queue, rules(1))) == Cost(0, 2, reopened=0, closed=2)
-    assert cost_of(run.queue, {pairs[0].pk: 4}) == Cost(3, 2, reopened=1, closed=0)
+    assert cost_of(run.queue, by_rules(run.queue, rules(5))) == RoundCost(
+        8, 2, reopened=1, closed=0
+    )
+    assert cost_of(run.queue, by_rules(run.queue, rules(1))) == RoundCost(
+        0, 2, reopened=0, closed=2
+    )
+    assert cost_of(run.queue, {pairs[0].pk: 4}) == RoundCost(3, 2, reopened=1, closed=0)
     pairs[1].unusable = "It cannot be drawn."
     pairs[1].save()
-    assert cost_of(run.queue, by_rules(run.queue, rules(5))) == Cost(5, 1, reopened=1, closed=0)
+    assert cost_of(run.queue, by_rules(run.queue, rules(5))) == RoundCost(
+        5, 1, reopened=1, closed=0
+    )
 
 
 def test_only_pairs_where_people_disagree_want_more():

@@ -14,7 +14,7 @@ from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import PATIENCE
 from tests.makers import make_voter, seal_all
 from voting import services
-from voting.kinds import Answer
+from voting.kinds import VoteAnswer
 from voting.models import Entry, Queue
 from voting.services import RecordedVote, VotingClosed, cast_simulated_votes, make_simulated
 
@@ -134,4 +134,4 @@ def test_simulations_of_one_key_at_once_vote_once_on_each_pair():
 def test_many_who_decide_the_same_at_once_agree():
     scene = make_scene(judges=2, pairs=2, voters=1)
     assert together(*[partial(make_simulated, scene.queue)] * 4) == [None] * 4
-    assert cast_simulated_votes(scene.queue, [(scene.ballot(), Answer("A"))]) == 1
+    assert cast_simulated_votes(scene.queue, [(scene.ballot(), VoteAnswer("A"))]) == 1

@@ -21,7 +21,7 @@ from tests.makers import (
     seal_all,
 )
 from voting.assignment import ballot_for
-from voting.kinds import Answer
+from voting.kinds import VoteAnswer
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item, Queue
 from voting.selectors import queue_counts
@@ -204,7 +204,10 @@ def test_a_run_in_which_somebody_has_voted_takes_none(is_sealed, is_undone):
 def test_a_queue_of_people_takes_no_pretend_vote_even_when_one_is_cast():
     run = make_run()
     voter, pair = make_voter(run), pairs_of(run)[0]
-    assert cast_simulated_votes(run.queue, [(ballot_for(voter, run.queue, pair), Answer("A"))]) == 0
+    assert (
+        cast_simulated_votes(run.queue, [(ballot_for(voter, run.queue, pair), VoteAnswer("A"))])
+        == 0
+    )
     assert not votes_in(run).exists()
 
 
@@ -250,7 +253,7 @@ def test_what_was_voted_on_meanwhile_is_skipped(monkeypatch):
     def with_somebody_quicker(queue):
         real(queue)
         ballot = ballot_for(voter, queue, pairs_of(run)[1])
-        cast_simulated_votes(queue, [(ballot, Answer("B"))])
+        cast_simulated_votes(queue, [(ballot, VoteAnswer("B"))])
 
     monkeypatch.setattr(demo, "make_simulated", with_somebody_quicker)
     done = pretend(run, voter)

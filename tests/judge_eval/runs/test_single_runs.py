@@ -11,7 +11,7 @@ from tests.helpers.scene import assert_sound
 from tests.makers import make_voter, seal_all
 from tests.provider import provider
 from voting.assignment import ballot_for
-from voting.kinds import Further, Options, kind_of
+from voting.kinds import Options, VoteDetails, kind_of
 from voting.models import Item
 from voting.services import cast_vote
 
@@ -47,7 +47,7 @@ def finished(at, items=PASS_FLAG, **changes):
 def vote(run, voter, item, choice):
     kind, options = kind_of(run.queue), Options.model_validate(run.queue.options)
     answer = kind.answer({"choice": choice}, run.queue.ballot, options, "")
-    cast_vote(ballot_for(voter, run.queue, item), answer.choice, left="", further=answer.further)
+    cast_vote(ballot_for(voter, run.queue, item), answer.choice, left="", details=answer.details)
 
 
 def test_each_output_is_an_item_that_every_judge_is_asked_about_once(at):
@@ -194,8 +194,8 @@ def test_free_words_are_counted_by_what_was_said(at):
 def test_score_files_have_the_grades_of_people_and_judges(at):
     run, items = finished(at, {"graded": True}, judges=["judge-first"])
     voter = make_voter(run)
-    further = Further(value=300_000)
-    cast_vote(ballot_for(voter, run.queue, items[0]), "flag", left="", further=further)
+    further = VoteDetails(value=300_000)
+    cast_vote(ballot_for(voter, run.queue, items[0]), "flag", left="", details=further)
     seal_all(run.queue.project)
     labels = labels_of(run)
     [person] = labels.humans.values()

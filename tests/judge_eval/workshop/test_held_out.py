@@ -32,8 +32,8 @@ from tests.product.test_roles import (
     requested,
     written,
 )
-from voting.choices import ONE
-from voting.kinds import Further
+from voting.choices import MILLION
+from voting.kinds import VoteDetails
 from voting.tuning import OF_ALL
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -252,8 +252,8 @@ def test_no_webhook_tells_that_a_score_moves(tuned):
 def cross(tuned, **of):
     """Let so many people vote the one and then the other that a score crosses any line."""
     item = tuned.run.queue.items.filter(is_held_out=of["held_out"])[0]
-    for choice, value in (("pass", ONE), ("flag", 0)):
+    for choice, value in (("pass", MILLION), ("flag", 0)):
         for _ in range(60):
-            make_vote(make_voter(tuned.run), item, choice, further=Further(value))
+            make_vote(make_voter(tuned.run), item, choice, further=VoteDetails(value))
         tuned.clock.shift(10_000_000)
         seal_all(tuned.project)

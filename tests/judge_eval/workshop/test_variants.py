@@ -67,7 +67,7 @@ def test_halves_are_halves_of_the_votes_and_later_prompts_draw_their_own():
     later = [tuning.is_held_out(queue, f"later {n}") for n in range(200)]
     assert 70 < sum(later) < 130
     seal_all(queue.project)
-    about = [line.where for line in ledger.replay(queue.project, write=False)]
+    about = [line.place for line in ledger.replay(queue.project, write=False)]
     assert not [what for what in about if "half" in what or "queue" in what]
 
 
@@ -423,7 +423,7 @@ def test_a_bundle_brings_the_halves_and_the_tuned_judges(at):
     forgotten = run.queue.items.filter(is_held_out=True)
     forgotten.update(is_held_out=False)
     wrong = ledger.replay(run.queue.project, write=False)
-    assert len([each for each in wrong if "half of prompt" in each.where]) == 12
+    assert len([each for each in wrong if "half of prompt" in each.place]) == 12
     ledger.replay(run.queue.project, write=True)
     assert dict(run.queue.items.values_list("pk", "is_held_out")) == halves
     assert ledger.replay(run.queue.project, write=False) == []

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from judge_eval.stats.bootstrap import Resampling
 from judge_eval.stats.estimate import Estimate
-from reports.composite.compute import Drift, Tally, drift, drift_in_words, has_changed, quarter_of
+from reports.composite.compute import (
+    QuarterDrift,
+    Tally,
+    drift,
+    drift_in_words,
+    has_changed,
+    quarter_of,
+)
 from reports.composite.compute import spearman as spearman_of
 from tests.helpers import oracles
 
@@ -107,10 +114,10 @@ class TestQuarters:
 
 
 def quarter(name, value, low, high, n=30):
-    return Drift(name, 90, Estimate(value, n=n, low=low, high=high, method="bootstrap"))
+    return QuarterDrift(name, 90, Estimate(value, n=n, low=low, high=high, method="bootstrap"))
 
 
-NOTHING = Drift("2026 Q4", 2, Estimate(None, n=2, why="too few"))
+NOTHING = QuarterDrift("2026 Q4", 2, Estimate(None, n=2, why="too few"))
 HOLDS = quarter("2026 Q1", 0.7, 0.4, 0.9)
 FAILS = quarter("2026 Q2", 0.1, -0.3, 0.4)
 DOES = "composite ranks items as people do"

@@ -32,7 +32,7 @@ from tests.makers import (
 )
 from voting.assignment import ballot_for
 from voting.curating import AlreadyDecided, CannotDecide, decide, decisions_on, reverse
-from voting.kinds import Further
+from voting.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import Entry, Project, Voter
@@ -150,8 +150,8 @@ def test_a_side_or_a_tie_passes_and_both_bad_is_a_flag():
 def make_item_vote(queue, *, choice="pass", value=None, ago=0):
     item = queue.items.first() or make_item(queue)
     voter = Voter.objects.create(project=queue.project)
-    further = Further(value=value) if value is not None else None
-    vote = cast_vote(ballot_for(voter, queue, item), choice, further=further)
+    further = VoteDetails(value=value) if value is not None else None
+    vote = cast_vote(ballot_for(voter, queue, item), choice, details=further)
     Entry.objects.filter(uid=vote.uid).update(at=timezone.now() - timedelta(seconds=ago))
 
 

@@ -13,9 +13,9 @@ from reports.quality.closed_form import course
 from reports.quality.score import (
     MICROSECONDS,
     SECONDS,
+    FoldState,
     Rule,
-    Standing,
-    Vote,
+    WeightedVote,
     folding,
     half_life,
     median_gap,
@@ -69,7 +69,7 @@ def test_what_cannot_be_is_an_error_that_says_why(arguments, why):
 
 
 def fold(votes, rule):
-    standing, count = Standing(rule.initial), folding(rule)
+    standing, count = FoldState(rule.initial), folding(rule)
     for vote in votes:
         count(standing, vote)
     return standing
@@ -78,7 +78,7 @@ def fold(votes, rule):
 def cast(*votes):
     """Return votes given as (seconds, worth), numbered in their order."""
     return [
-        Vote(int(at * MICROSECONDS), seq, worth, 1.0)
+        WeightedVote(int(at * MICROSECONDS), seq, worth, 1.0)
         for seq, (at, worth) in enumerate(votes, start=1)
     ]
 
@@ -158,7 +158,7 @@ def in_time(ballots):
     at, votes = 0, []
     for seq, (gap, worth, reputation) in enumerate(ballots, start=1):
         at += gap
-        votes.append(Vote(at, seq, worth, reputation))
+        votes.append(WeightedVote(at, seq, worth, reputation))
     return votes
 
 
@@ -171,19 +171,19 @@ def as_weighted_sum(votes, rule):
     """The definition: batch by batch, each weighing `exp(-lambda (T - t))` of what it brought."""
     batches = []
     for vote in votes:
-        opened = batches[-1][0].at if batches else None
-        if opened is not None and (vote.at == opened or vote.at - opened < rule.window):
+        opened = batches[-1][0].cast_at if batches else None
+        if opened is not None and (vote.cast_at == opened or vote.cast_at - opened < rule.window):
             batches[-1].append(vote)
         else:
             batches.append([vote])
-    times = [batch[0].at for batch in batches]
+    times = [batch[0].cast_at for batch in batches]
     rate, end = rule.rate / (SECONDS[rule.unit] * MICROSECONDS), times[-1]
     befores = [min(rule.start, times[0]), *times]
     parts = [rule.initial * exp(-rate * (end - befores[0]))]
     for before, batch in zip(befores, batches, strict=False):
         mean = fsum(v.worth * v.reputation for v in batch) / fsum(v.reputation for v in batch)
-        brought = (1 - exp(-rate * (batch[0].at - before))) * mean
-        parts.append(brought * exp(-rate * (end - batch[0].at)))
+        brought = (1 - exp(-rate * (batch[0].cast_at - before))) * mean
+        parts.append(brought * exp(-rate * (end - batch[0].cast_at)))
     return fsum(parts)
 
 
@@ -191,10 +191,10 @@ def as_weighted_sum(votes, rule):
 def test_recursion_closed_form_and_definition_agree_after_every_vote(ballots, rule):
     votes = in_time(ballots)
     found = course(*as_arrays(votes), rule)
-    standing, count = Standing(rule.initial), folding(rule)
+    standing, count = FoldState(rule.initial), folding(rule)
     for number, vote in enumerate(votes, start=1):
         count(standing, vote)
-        same = found.standing(number)
+        same = found.state_after(number)
         assert (same.at, same.seq, same.votes, same.passes, same.opened) == (
             *(standing.at, standing.seq, standing.votes, standing.passes, standing.opened),
         )
@@ -219,8 +219,8 @@ def test_the_fold_goes_on_from_any_standing(ballots, rule, data):
 def test_batches_are_folded_as_single_steps_are(ballots, rule):
     votes = in_time(ballots)
     rule = Rule(rule.initial, rule.rate, rule.unit, start=rule.start)
-    score, before = rule.initial, min(rule.start, votes[0].at)
-    for at, of_one_time in groupby(votes, key=lambda vote: vote.at):
+    score, before = rule.initial, min(rule.start, votes[0].cast_at)
+    for at, of_one_time in groupby(votes, key=lambda vote: vote.cast_at):
         batch = list(of_one_time)
         passed = (at - before) / MICROSECONDS / SECONDS[rule.unit]
         weights = [vote.reputation for vote in batch]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.review.ambiguity import Decided, is_ambiguous, is_disputed, waits
+from reports.review.ambiguity import StandingDecision, is_ambiguous, is_disputed, waits
 from voting.disputes import population_variance
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -46,14 +46,14 @@ def test_two_thirds_settle_a_dispute(counts, disputed):
 
 @pytest.mark.parametrize("action", ["exclude", "keep", "another_round"])
 def test_a_flag_that_is_newer_than_the_decision_brings_it_back(action):
-    decided = Decided(action, NOW, votes_wanted=9)
+    decided = StandingDecision(action, NOW, votes_wanted=9)
     seen = {"divided": False, "votes": 3, "decided": decided}
     assert not waits(flagged_at=NOW, **seen)
     assert waits(flagged_at=LATER, **seen)
 
 
 def test_another_round_brings_it_back_only_when_it_is_over_and_has_settled_nothing():
-    decided = Decided("another_round", NOW, votes_wanted=6)
+    decided = StandingDecision("another_round", NOW, votes_wanted=6)
 
     def after(votes, *, divided):
         return waits(divided=divided, votes=votes, flagged_at=None, decided=decided)

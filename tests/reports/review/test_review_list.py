@@ -25,7 +25,7 @@ from tests.makers import (
     user_client,
 )
 from voting.curating import decisions_on, decisions_on_voters, exclude_voter
-from voting.kinds import Further
+from voting.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import Entry, Project, Voter
 from voting.services import NothingToUndo, VoteConflict, flag, undo_last_vote
@@ -124,7 +124,7 @@ def flagged_item(*flags):
     item = make_item(make_queue(kind="pass_flag", ballot=["pass", "flag"], votes_per_item=9))
     for category, comment in flags:
         voter = Voter.objects.create(project=item.queue.project)
-        make_vote(voter, item, "flag", further=Further(0, category, comment))
+        make_vote(voter, item, "flag", further=VoteDetails(0, category, comment))
     return item
 
 
@@ -223,11 +223,11 @@ def test_a_kept_item_comes_back_with_a_new_flag_vote_and_not_with_one_without_a_
     decide(item, "keep", curator, "", after=None)
     seal_all(project)
     assert waiting() == set()
-    make_vote(Voter.objects.create(project=project), item, "flag", further=Further(0))
+    make_vote(Voter.objects.create(project=project), item, "flag", further=VoteDetails(0))
     seal_all(project)
     assert waiting() == set()
     voter = Voter.objects.create(project=project)
-    make_vote(voter, item, "flag", further=Further(0, "format"))
+    make_vote(voter, item, "flag", further=VoteDetails(0, "format"))
     seal_all(project)
     assert review_of(item).waits
     assert Review.objects.get().category == "format"
@@ -257,7 +257,7 @@ happenings = st.one_of(
 
 def happen(item, voter, what, how):
     if what == "vote":
-        make_vote(voter, item, "flag", further=Further(0, *how))
+        make_vote(voter, item, "flag", further=VoteDetails(0, *how))
     elif what == "undo":
         undo_last_vote(voter, item.queue)
     elif what == "exclude":

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from reports.report.score_config import is_safe
 from reports.report.score_files import (
-    MADE_BY,
     MANIFEST,
+    PRODUCT_MARK,
     FolderTaken,
     file_name,
     judge_names,
@@ -22,7 +22,7 @@ def write_report(folder, text="new"):
     (folder / "score_report.csv").write_text(text)
     (folder / "scores").mkdir()
     files = ["score_report.csv", "scores", MANIFEST]
-    (folder / MANIFEST).write_text(json.dumps({"made_by": MADE_BY, "files": files}))
+    (folder / MANIFEST).write_text(json.dumps({"made_by": PRODUCT_MARK, "files": files}))
 
 
 def contents(folder):

@@ -34,7 +34,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.assignment import ballot_for
-from voting.kinds import Further
+from voting.kinds import VoteDetails
 from voting.models import Inference, Item
 from voting.services import cast_vote, flag
 from voting.voters import invite_token
@@ -106,15 +106,15 @@ class ItemStudy(Study):
         Inference.objects.update(generator="xanten-model", metadata={"model": "wismar-weights"})
         Verdict.objects.update(feedback="villach feedback", score_a=7.25)
         self.others = [make_voter(self.run, name="Tuttlingen Tester") for _ in range(2)]
-        flagged = Further(value=0, category="other", comment="salzburg comment")
-        passed = Further(value=1_000_000, comment="salzburg comment")
+        flagged = VoteDetails(value=0, category="other", comment="salzburg comment")
+        passed = VoteDetails(value=1_000_000, comment="salzburg comment")
         self.votes = [self._cast(self.others[0], "flag", flagged)]
         seal_all(self.run.queue.project)
         self.votes.append(self._cast(self.others[1], "pass", passed))
 
     def _cast(self, voter, choice, further):
         ballot = ballot_for(voter, self.run.queue, self.pairs[0])
-        return cast_vote(ballot, choice, further=further)
+        return cast_vote(ballot, choice, details=further)
 
 
 def decoded(text):

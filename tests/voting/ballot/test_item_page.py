@@ -115,8 +115,8 @@ def test_a_vote_is_sent_by_a_plain_form_and_an_undo_brings_it_back_as_it_was_sai
     again = {name: values for name, values in posted_of(vote).items() if values}
     queue = vote.queue
     answer = kind_of(queue).answer(again, queue.ballot, Options.model_validate(queue.options), "")
-    assert (answer.choice, answer.further.value) == (vote.choice, vote.value)
-    assert dict(answer.further.labels) == (vote.labels or {})
+    assert (answer.choice, answer.details.value) == (vote.choice, vote.value)
+    assert dict(answer.details.labels) == (vote.labels or {})
 
 
 def test_with_scripts_an_undo_brings_it_back_alike():

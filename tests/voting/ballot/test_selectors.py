@@ -39,7 +39,7 @@ def test_progress_counts_mine_and_what_is_left_for_me():
     make_skip(voter, pairs[3].pk)
     seal_all(run.queue.project)
     now = progress(voter, run.queue)
-    assert (now.mine, now.left_for_me, now.of) == (1, 3, 4)
+    assert (now.mine, now.left_for_me, now.my_total) == (1, 3, 4)
     assert (now.done, now.total, now.pending) == (1, 5, 4)
 
 

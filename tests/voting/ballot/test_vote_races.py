@@ -20,7 +20,7 @@ from tests.makers import judges_of, make_invite, seal_all
 from voting import services
 from voting.assignment import ballot_for, next_pairs
 from voting.ballots import Ballot
-from voting.kinds import Further
+from voting.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Flag, Item, Voter
 from voting.services import NothingToUndo, RecordedVote, VoteConflict, VotingClosed
@@ -208,7 +208,7 @@ def test_the_same_skip_many_times_at_once_is_one():
 def test_no_comment_is_written_behind_what_forgets_all_comments(what):
     scene = make_scene()
     Run.objects.update(state=Run.State.COMPLETE)
-    voter, is_done, further = scene.voters[0], Event(), Further(comment="I am Ada.")
+    voter, is_done, further = scene.voters[0], Event(), VoteDetails(comment="I am Ada.")
 
     def forget():
         with transaction.atomic():
@@ -221,7 +221,7 @@ def test_no_comment_is_written_behind_what_forgets_all_comments(what):
 
     def cast():
         is_done.wait()
-        services.cast_vote(scene.ballot(), "A", further=further)
+        services.cast_vote(scene.ballot(), "A", details=further)
 
     assert len(only(VotingClosed, together(forget, cast))) == 1
     assert not votes().exists()

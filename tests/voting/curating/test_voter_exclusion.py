@@ -169,5 +169,5 @@ def test_replay_finds_votes_of_an_excluded_voter_that_are_not_marked():
     seal_all(run.queue.project)
     Entry.objects.filter(kind="vote", voter=odd).update(excluded=False)
     found = ledger.replay(run.queue.project, write=True)
-    assert sum(each.where.startswith("excluded of vote") for each in found) == 3
+    assert sum(each.place.startswith("excluded of vote") for each in found) == 3
     check(run)

@@ -343,7 +343,7 @@ def test_replay_finds_marks_that_are_not_what_was_decided():
     Entry.objects.filter(kind="vote", item=pairs[1]).update(excluded=True)
     Item.objects.filter(pk=pairs[0].pk).update(unusable="")
     Item.objects.filter(pk=pairs[1].pk).update(unusable=EXCLUDED)
-    found = {difference.where for difference in ledger.replay(run.queue.project, write=True)}
+    found = {difference.place for difference in ledger.replay(run.queue.project, write=True)}
     assert {f"unusable of comparison {pair.pk}" for pair in pairs[:2]} <= found
     assert sum(where.startswith("excluded of vote") for where in found) == 4
     check(run)

@@ -29,8 +29,8 @@ class Command(BaseCommand):
             projects = projects.filter(pk=options["project"])
             if not projects:
                 raise CommandError(f"there is no project {options['project']}")
-        how = {"check": options["check"], "chain": options["chain"]}
-        left = sum(self._replay(project, **how) for project in projects)
+        flags = {"check": options["check"], "chain": options["chain"]}
+        left = sum(self._replay(project, **flags) for project in projects)
         if left:
             raise CommandError(f"{left} values are not what the ledger says")
 
@@ -42,7 +42,7 @@ class Command(BaseCommand):
             differences = [*ledger.changed_entries(project), *differences]
         for difference in differences[:MOST_PRINTED]:
             self.stdout.write(str(difference))
-        left = [each for each in differences if check or not each.is_correctable]
+        left = [gap for gap in differences if check or not gap.is_correctable]
         state = "corrected" if differences else "equal"
         if left:
             state = "differing" if check else f"{len(left)} cannot be corrected"

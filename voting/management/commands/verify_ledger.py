@@ -19,6 +19,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         head = ["--head", options["head"]] if options["head"] else []
-        receipts = [f"--receipt={each}" for each in options["receipt"]]
+        receipts = [f"--receipt={receipt}" for receipt in options["receipt"]]
         if chain.main([str(options["file"]), *head, *receipts]):
             raise CommandError("the ledger does not verify", returncode=1)
