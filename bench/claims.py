@@ -28,7 +28,7 @@ from judge_eval.stats.evidence import (
     log_wealth,
     thresholds,
 )
-from judge_eval.stats.evidence_order import NOBODY, Entered, Event, Opened, Voted, enter
+from judge_eval.stats.evidence_order import NOBODY, Entered, Event, ItemOpened, VoteCast, enter
 from judge_eval.stats.judge_figures import shares_by_prompt
 from judge_eval.stats.mcnemar import mcnemar
 from voting.order import SHUFFLED_PROMPTS, arrange
@@ -181,11 +181,11 @@ def entered(
     prompts = np.repeat(np.arange(len(sizes)), sizes)
     wrong = (rng.random((len(prompts), rates.shape[1])) > rates[prompts]).astype(int).tolist()
     events: list[Event] = [
-        Opened(n, n, prompt, wanted, wrong[n]) for n, prompt in enumerate(prompts.tolist())
+        ItemOpened(n, n, prompt, wanted, wrong[n]) for n, prompt in enumerate(prompts.tolist())
     ]
     pairs = order(rng, prompts.tolist(), wanted)
     choices = (rng.random(len(pairs)) > PEOPLE).astype(int).tolist()
-    events += map(Voted, range(len(events), len(events) + len(pairs)), pairs, choices)
+    events += map(VoteCast, range(len(events), len(events) + len(pairs)), pairs, choices)
     return enter(events, range(len(sizes)))
 
 

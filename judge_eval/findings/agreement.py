@@ -64,7 +64,11 @@ class Agreement(NamedTuple):
 
 
 def agreement_of(outcomes: RunOutcomes) -> Agreement:
-    return _of_order(outcomes) if is_ordered(outcomes.run.queue) else _of_votes(outcomes)
+    return (
+        _agreement_by_order(outcomes)
+        if is_ordered(outcomes.run.queue)
+        else _agreement_by_votes(outcomes)
+    )
 
 
 def agreement_with(
@@ -74,12 +78,15 @@ def agreement_with(
     if not is_ordered(outcomes.run.queue):
         return overall_agreement(table, outcomes.prompts), None
     ratings, verdicts, assigned = _ratings(outcomes)
-    own = ratings.where(np.array(outcomes.history.groups) == group)
-    shares, people = ratio(*order_credits(own, verdicts, assigned)), ratio(*people_credits(own))
+    group_ratings = ratings.where(np.array(outcomes.history.groups) == group)
+    shares, people = (
+        ratio(*order_credits(group_ratings, verdicts, assigned)),
+        ratio(*people_credits(group_ratings)),
+    )
     return order_agreement(shares), order_agreement(people)[0]
 
 
-def _of_votes(outcomes: RunOutcomes) -> Agreement:
+def _agreement_by_votes(outcomes: RunOutcomes) -> Agreement:
     table, prompts, history = outcomes.table, outcomes.prompts, outcomes.history
     rows, choices, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
     queue = PromptQueue(history.order, history.comparison_order).follow(history.events)
@@ -94,7 +101,7 @@ def _of_votes(outcomes: RunOutcomes) -> Agreement:
     )
 
 
-def _of_order(outcomes: RunOutcomes) -> Agreement:
+def _agreement_by_order(outcomes: RunOutcomes) -> Agreement:
     ratings, verdicts, assigned = _ratings(outcomes)
     history, shares = outcomes.history, ratio(*order_credits(ratings, verdicts, assigned))
     brings, units = (~np.isnan(shares)).astype(np.int64), np.arange(ratings.n_units)
@@ -105,7 +112,7 @@ def _of_order(outcomes: RunOutcomes) -> Agreement:
         np.full((2, verdicts.shape[1]), np.nan),
         verdicts,
         order_agreement(ratio(*people_credits(ratings)))[0],
-        _beside_order(outcomes, ratings, verdicts),
+        _compare_ratings(outcomes, ratings, verdicts),
         _unordered(ratings, outcomes.prompts),
     )
 
@@ -117,32 +124,37 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
     ratings = Ratings(units, rows, people, grades, int(outcomes.prompts.max(initial=-1)) + 1)
     verdicts = np.full(outcomes.table.verdicts.shape, np.nan)
     assigned = np.zeros(verdicts.shape, bool)
-    for row, given in history.verdict_grades.items():
-        verdicts[row], assigned[row] = given, [grade is not None for grade in given]
+    for row, verdict_grades in history.verdict_grades.items():
+        verdicts[row], assigned[row] = (
+            verdict_grades,
+            [grade is not None for grade in verdict_grades],
+        )
     return ratings, verdicts, assigned
 
 
 def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
     size = np.bincount(prompts)
     ratings = ratings.where(size[ratings.units] > 1)
-    one, _, sign = ratings.pairs()
+    first_ratings, _, sign = ratings.pairs()
     rated = np.unique(ratings.units)
     by_person = np.stack([ratings.units, ratings.people])
     (units, _), items = np.unique(by_person, axis=1, return_counts=True)
     return Unordered(
         units=int((size > 1).sum()),
         of_one_item=int((size == 1).sum()),
-        alike=len(rated) - len(np.unique(ratings.units[one[sign != 0]])),
+        alike=len(rated) - len(np.unique(ratings.units[first_ratings[sign != 0]])),
         not_whole=len(rated) - len(np.unique(units[items == size[units]])),
     )
 
 
-def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray) -> list[OfRatings]:
+def _compare_ratings(
+    outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray
+) -> list[OfRatings]:
     exact = overall_agreement(outcomes.table, outcomes.prompts)
     # Of ratings a fraction only decides between equal ones.
     is_whole = outcomes.run.queue.kind == Queue.Kind.RATING
     by_person: dict[str, dict[Hashable, float]] = {}
-    rows = (each.tolist() for each in (ratings.people, ratings.items, ratings.values))
+    rows = (column.tolist() for column in (ratings.people, ratings.items, ratings.values))
     for person, item, value in zip(*rows, strict=True):
         by_person.setdefault(str(person), {})[item] = value
     compared = []
@@ -157,8 +169,8 @@ def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray)
             rank_correlation(_by_item(grades), by_person, coefficient, resampling=_NO_INTERVAL)
             for coefficient in COEFFICIENTS
         )
-        of = {"quadratic_kappa": kappa, "spearman": spearman, "kendall": kendall}
-        values = {name: each.figure.value for name, each in of.items()}
+        results = {"quadratic_kappa": kappa, "spearman": spearman, "kendall": kendall}
+        values = {name: result.figure.value for name, result in results.items()}
         mean = float(apart.mean()) if len(apart) else None
         compared.append(OfRatings(exact=share, mean_difference=mean, **values))
     return compared
@@ -178,21 +190,22 @@ def about_inconsistent(
         return
     wrong, tie = len(choices), choices.index("tie")
     is_wrong = (table.verdicts[inconsistent] == wrong).any()
-    rule, other, code = ("wrong", "a tie", tie) if is_wrong else ("a tie", "wrong", wrong)
+    rule, other_rule, code = ("wrong", "a tie", tie) if is_wrong else ("a tie", "wrong", wrong)
     counted = inconsistent & np.isin(table.verdicts, [tie, wrong])
     otherwise = OutcomesTable(table.votes, np.where(counted, code, table.verdicts))
     shares = overall_agreement(otherwise, outcomes.prompts)
     figures = [
-        f"{words.names[judge]} agrees on {100 * one:.1f} %, otherwise on {100 * another:.1f} %"
+        f"{words.names[judge]} agrees on {100 * share:.1f} %, "
+        f"otherwise on {100 * other_share:.1f} %"
         for judge in words.judges
-        if (one := overall[judge].value) is not None
-        and (another := shares[judge].value) is not None
-        and abs(one - another) >= LEAST_TOLD
+        if (share := overall[judge].value) is not None
+        and (other_share := shares[judge].value) is not None
+        and abs(share - other_share) >= LEAST_TOLD
     ]
     if figures:
         yield (
-            f"Two orders that disagree count as {rule}. Were that {other}, figures would differ: "
-            f"{'; '.join(figures[:MOST_TOLD])}."
+            f"Two orders that disagree count as {rule}. Were that {other_rule}, "
+            f"figures would differ: {'; '.join(figures[:MOST_TOLD])}."
         )
 
 
@@ -201,12 +214,12 @@ def about_order(agreement: Agreement, words: Words) -> Iterator[str]:
     of_ratings, unordered = agreement.of_ratings, agreement.unordered
     if of_ratings is None or unordered is None:
         return
-    for one, other in combinations(words.judges, 2):
-        first, second = (of_ratings[n].spearman for n in (one, other))
+    for first_judge, second_judge in combinations(words.judges, 2):
+        first, second = (of_ratings[n].spearman for n in (first_judge, second_judge))
         if first is not None and second is not None and second - first > _FAR_APART:
             yield (
-                f"By Spearman's rank correlation {words.names[other]} ({second:.2f}) stands above "
-                f"{words.names[one]} ({first:.2f})."
+                f"By Spearman's rank correlation {words.names[second_judge]} ({second:.2f}) "
+                f"stands above {words.names[first_judge]} ({first:.2f})."
             )
     counts = {
         "In {} nobody rated all outputs.": unordered.not_whole,

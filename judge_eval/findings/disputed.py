@@ -25,7 +25,7 @@ class DisputedItem(NamedTuple):
 
     pair: Any
     wrong: int
-    of: int
+    judged: int
     # The side of each output, the output, and how it begins.
     outputs: list[tuple[str, Inference, str]]
     votes: list[str]
@@ -42,13 +42,13 @@ def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[DisputedI
     return [
         DisputedItem(
             pair,
-            of.wrong,
-            of.of,
+            disputed_pair.wrong,
+            disputed_pair.of,
             outputs_beginning(pair),
             votes.get(pair.pk, []),
             verdicts.get(pair.pk, []),
         )
-        for position, of in worst.items()
+        for position, disputed_pair in worst.items()
         if (pair := by_place.get(position))
     ]
 
@@ -101,8 +101,11 @@ def _verdicts_on(pairs: Collection[Any]) -> dict[Any, list[tuple[str, str]]]:
         names.setdefault(item, {}).setdefault(words, []).append(judge)
     return {
         item: [
-            (words, listed(by) if len(by) <= MOST_NAMES else number_of(len(by), "judge"))
-            for words, by in of.items()
+            (
+                words,
+                listed(judges) if len(judges) <= MOST_NAMES else number_of(len(judges), "judge"),
+            )
+            for words, judges in judges_by_words.items()
         ]
-        for item, of in names.items()
+        for item, judges_by_words in names.items()
     }

@@ -148,12 +148,12 @@ class JudgeFindings(Figures):
     @property
     def always(self) -> Share:
         """Overall agreement with its interval that is valid even if you look every day."""
-        why = self.overall.why if self.overall.value is None else self.always_why
+        reason = self.overall.why if self.overall.value is None else self.always_why
         low, high = self.always_low, self.always_high
-        return replace(self.overall, low=low, high=high, why=why or None)
+        return replace(self.overall, low=low, high=high, why=reason or None)
 
 
-class AsOf(Figures):
+class CountedVotes(Figures):
     """Which votes are in it, and on what."""
 
     seq: int
@@ -179,7 +179,7 @@ class Withdrawn(Figures):
     why: str
 
 
-class Claims(Figures):
+class ClaimFigures(Figures):
     """What may be claimed, as `judge_eval.stats.claims.Claims` tells it, and beside it differences.
 
     Matrices are of rows against columns, in the order of the judges. The difference is by how much
@@ -223,11 +223,11 @@ class Claims(Figures):
     too_few_prompts: str | None
 
 
-class Before(NamedTuple):
+class FormerClaims(NamedTuple):
     """The claims of the findings computed last, of judges by their identifiers."""
 
     judges: list[str]
-    claims: Claims
+    claims: ClaimFigures
     seq: int
 
 
@@ -351,7 +351,7 @@ class AltTest(Figures):
 class RankedJudges(Figures):
     """The figures of judges, and of which votes they are."""
 
-    as_of: AsOf
+    as_of: CountedVotes
     judges: list[JudgeFindings]
 
     def best_first(self) -> list[JudgeFindings]:
@@ -365,7 +365,8 @@ class RankedJudges(Figures):
         """What is said of judges that answered nothing, each with the reason."""
         silent = [judge for judge in self.judges if judge.is_silent]
         return [
-            f"{of.name} answered nothing{of.silent_why and ': '}{of.silent_why}" for of in silent
+            f"{judge.name} answered nothing{judge.silent_why and ': '}{judge.silent_why}"
+            for judge in silent
         ]
 
 
@@ -402,7 +403,7 @@ class RunFindings(RankedJudges, extra="allow"):
     notes: list[str] = []
     # Judges that somebody left out: they are in no other figure.
     left_out: list[str] = []
-    claims: Claims
+    claims: ClaimFigures
     mcnemar: McNemar
     same_verdict: Matrix
     among_people: AmongPeople
@@ -440,7 +441,10 @@ class RunFindings(RankedJudges, extra="allow"):
         for judge in self.judges:
             if judge.always_why and not judge.is_baseline:
                 names.setdefault(judge.always_why, []).append(judge.name)
-        return [f"No thin line of {listed(own)}: {why}." for why, own in names.items()]
+        return [
+            f"No thin line of {listed(judge_names)}: {reason}."
+            for reason, judge_names in names.items()
+        ]
 
     @property
     def unrated(self) -> dict[str, str]:

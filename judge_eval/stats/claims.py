@@ -34,7 +34,7 @@ from judge_eval.stats.evidence import (
     two_figures,
     whole_floor,
 )
-from judge_eval.stats.evidence_order import NOBODY, Entered, Opened, enter
+from judge_eval.stats.evidence_order import NOBODY, Entered, ItemOpened, enter
 from judge_eval.stats.outcomes_table import UNASSIGNED
 
 # Evidence beyond this is not told apart, and could be more than a float holds.
@@ -56,7 +56,7 @@ class FirstClaim(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Claims:
+class JudgeClaims:
     """What may be claimed of J judges; matrices of shape (J, J) are of row against column.
 
     `floor` tells which baselines a judge is held against: those that were asked as it was.
@@ -172,7 +172,7 @@ def claims(
     margin: float = MARGIN,
     by_answer: Sequence[Entered] = (),
     is_partly_asked: BoolArray | None = None,
-) -> Claims:
+) -> JudgeClaims:
     """Put together what may be claimed of judges.
 
     `is_baseline` and `agreement`, the overall one with NaN where there is none, have shape (J,), as
@@ -201,7 +201,7 @@ def claims(
     judges, baselines = int((~is_baseline & ~silent).sum()), int(floor.sum(axis=1).max(initial=0))
     planned, required = entered.planned, entered.required
     if not entered.n_judges:  # nothing has been opened
-        entered = enter([Opened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
+        entered = enter([ItemOpened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline, floor, silent)
     proof = evidence(entered, needed)
     beaten = beats(proof.reached, proof.log_now, agreement)
@@ -219,7 +219,7 @@ def claims(
     is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
     entries = [entered, *(entry for entry in by_answer if entry.n_judges)]
     alike = [practically_same(entry, is_baseline | silent, margin) for entry in entries]
-    return Claims(
+    return JudgeClaims(
         is_baseline=is_baseline,
         silent=silent,
         floor=floor,

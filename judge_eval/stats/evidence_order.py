@@ -29,7 +29,7 @@ MOST_MEDIANS: Final = 4
 NOBODY: Final = -1
 
 
-class Opened(NamedTuple):
+class ItemOpened(NamedTuple):
     """A comparison is open for voting, or its verdicts have changed.
 
     A verdict is the code of a choice, `FAILED` or `UNASSIGNED`; every comparison has one of every
@@ -51,7 +51,7 @@ class VotesRequired(NamedTuple):
     votes_wanted: int
 
 
-class Voted(NamedTuple):
+class VoteCast(NamedTuple):
     """A vote that counts: it was not taken back, nor left out. Labels of a file are `NOBODY`'s."""
 
     seq: int
@@ -69,13 +69,13 @@ class OutOfOrder(NamedTuple):
     seq: int
 
 
-class Closed(NamedTuple):
+class VotingClosed(NamedTuple):
     """Voting is over: all prompts that are complete enter."""
 
     seq: int
 
 
-Event: TypeAlias = Opened | VotesRequired | Voted | OutOfOrder | Closed
+Event: TypeAlias = ItemOpened | VotesRequired | VoteCast | OutOfOrder | VotingClosed
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -214,15 +214,15 @@ class PromptQueue:
                 self._take(event)
         return self
 
-    def _take(self, event: Opened | VotesRequired | Voted | Closed) -> None:
-        if isinstance(event, Closed):
+    def _take(self, event: ItemOpened | VotesRequired | VoteCast | VotingClosed) -> None:
+        if isinstance(event, VotingClosed):
             while self.waiting:
                 self._enter_first(event.seq)
             return
-        if isinstance(event, Opened):
+        if isinstance(event, ItemOpened):
             self._open(event)
         comparison = self.comparisons[event.comparison]
-        if isinstance(event, Voted):
+        if isinstance(event, VoteCast):
             self.votes += 1
             comparison.choices.append(event.choice)
             comparison.voters.append(event.voter)
@@ -234,7 +234,7 @@ class PromptQueue:
             self._place(comparison.prompt)
             self._advance(event.seq)
 
-    def _open(self, event: Opened) -> None:
+    def _open(self, event: ItemOpened) -> None:
         existing = self.comparisons.get(event.comparison)
         if existing:
             existing.verdicts = event.verdicts

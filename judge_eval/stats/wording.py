@@ -17,7 +17,7 @@ import numpy as np
 from humanjudge.lib.text import fixed, listed, number_of, odds
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import tie_group_members
-from judge_eval.stats.claims import Claims
+from judge_eval.stats.claims import JudgeClaims
 from judge_eval.stats.estimate import LEADS, WELL_COVERED
 from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, Forecast
 from judge_eval.stats.evidence_order import MOST_MEDIANS
@@ -120,7 +120,7 @@ class Words:
     """
 
     names: Sequence[str]
-    claims: Claims
+    claims: JudgeClaims
     order: Sequence[int]
     agreement: Sequence[float | None]
     coverage: Sequence[float | None]

@@ -30,7 +30,7 @@ from humanjudge.lib.validation import (
 # Of its names only what is used is imported: web servers check configurations and compute nothing.
 from judge_eval import stats
 from judge_eval.config.validate_run import why_absent
-from judge_eval.findings.filters import LONGEST, WHOLE, Slice
+from judge_eval.findings.filters import LONGEST, WHOLE_RUN, Slice
 
 MOST_METRICS: Final = 100
 MOST_RESAMPLES: Final = 100_000
@@ -68,7 +68,7 @@ class ScoreConfig(NamedTuple):
 
     metrics: tuple[stats.MetricConfig, ...]
     style: GivenStyle = ""
-    part: Slice = WHOLE
+    part: Slice = WHOLE_RUN
 
 
 class _Metric(Part):
