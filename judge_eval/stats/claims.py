@@ -143,9 +143,9 @@ class JudgeClaims:
 
         Examples
         --------
-        >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-        >>> opened = [Opened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
-        >>> entered = enter([*opened, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
+        >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+        >>> opened = [ItemOpened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
+        >>> entered = enter([*opened, *(VoteCast(12 + n, n, 0) for n in range(12))], range(12))
         >>> proof = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
         >>> proof.standing(0, 1), proof.forecast[0][1], proof.evidence[0, 1].round(1)
         ('leads', None, np.float64(6.2))
@@ -176,7 +176,7 @@ def claims(
     """Put together what may be claimed of judges.
 
     `is_baseline` and `agreement`, the overall one with NaN where there is none, have shape (J,), as
-    has `is_silent`; `floor`, of shape (J, J), is that of `Claims`: without it judges are held
+    has `is_silent`; `floor`, of shape (J, J), is that of `JudgeClaims`: without it judges are held
     against all baselines. The comparisons of the run still want so many votes; `most_over_floor` is
     the largest D that a prompt can bring against a baseline. Judges are practically the same where
     they are within the `margin` in all votes, and `by_answer`, in the votes for each answer. Those
@@ -186,9 +186,9 @@ def claims(
     --------
     Two judges over 20 prompts: one is right on all of them, the other on none.
 
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
-    >>> entered = enter([*opened, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [0, 1]) for n in range(20)]
+    >>> entered = enter([*opened, *(VoteCast(20 + n, n, 0) for n in range(20))], range(20))
     >>> proof = claims(entered, np.array([False, False]), np.array([1.0, 0.0]))
     >>> proof.beats.tolist(), proof.best, proof.threshold, proof.since
     ([[False, True], [False, False]], 0, 40.0, [[None, 27], [None, None]])
@@ -357,9 +357,9 @@ def differences_always_valid(entered: Entered) -> FloatArray:
 
     Examples
     --------
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [0, n % 4 // 3]) for n in range(80)]
-    >>> entered = enter([*opened, *(Voted(80 + n, n, 0) for n in range(80))], range(80))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [0, n % 4 // 3]) for n in range(80)]
+    >>> entered = enter([*opened, *(VoteCast(80 + n, n, 0) for n in range(80))], range(80))
     >>> differences_always_valid(entered).round(3)[:, 0, 1].tolist()
     [0.133, 0.393]
     """
@@ -467,9 +467,9 @@ def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = M
 
     Examples
     --------
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
-    >>> entered = enter([*opened, *(Voted(800 + n, n, 1) for n in range(800))], range(800))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
+    >>> entered = enter([*opened, *(VoteCast(800 + n, n, 1) for n in range(800))], range(800))
     >>> practically_same(entered, np.array([False, False, True])).tolist()
     [[False, True, False], [True, False, False], [False, False, False]]
     """

@@ -63,9 +63,9 @@ def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
 
     Examples
     --------
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [0, 1]) for n in range(10)]
-    >>> entered = enter([*opened, *(Voted(10 + n, n, 0) for n in range(10))], range(10))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [0, 1]) for n in range(10)]
+    >>> entered = enter([*opened, *(VoteCast(10 + n, n, 0) for n in range(10))], range(10))
     >>> proof = evidence(entered, thresholds(np.array([False, False])))
     >>> np.exp(proof.log_largest).round(1).tolist(), proof.since.tolist()
     ([[1.0, 186.1], [1.0, 1.0]], [[-1, 17], [-1, -1]])

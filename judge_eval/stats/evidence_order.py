@@ -136,7 +136,7 @@ def enter(
     among those of its prompt; without it they are in the order of their numbers. Of the open
     prompts the first that has not entered enters when it is complete; it is passed over as soon as
     ten that wait behind it are complete, of which the first enters. After `OutOfOrder` none is
-    passed over until `Closed`.
+    passed over until `VotingClosed`.
 
     A prompt enters with at most `MOST_MEDIANS` times the median of the votes wanted on a prompt,
     those on its first comparisons.
@@ -145,8 +145,8 @@ def enter(
     --------
     Both are right about the first of two comparisons, and only the first judge about the other.
 
-    >>> opened = [Opened(1, 0, 0, 1, [0, 0]), Opened(2, 1, 0, 2, [1, 0])]
-    >>> votes = [Voted(3, 0, 0), Voted(4, 1, 1), Voted(5, 1, 1), Voted(6, 1, 0)]
+    >>> opened = [ItemOpened(1, 0, 0, 1, [0, 0]), ItemOpened(2, 1, 0, 2, [1, 0])]
+    >>> votes = [VoteCast(3, 0, 0), VoteCast(4, 1, 1), VoteCast(5, 1, 1), VoteCast(6, 1, 0)]
     >>> entered = enter([*opened, *votes], [0])
     >>> entered.prompts, entered.seqs.tolist(), entered.differences.tolist()
     ((0,), [5], [[0.6666666666666666]])

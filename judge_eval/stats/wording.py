@@ -102,9 +102,9 @@ class Words:
     Examples
     --------
     >>> from judge_eval.stats.claims import claims
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
-    >>> voted = (Voted(40 + n, n, 0, voter=n // 20) for n in range(40))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
+    >>> voted = (VoteCast(40 + n, n, 0, voter=n // 20) for n in range(40))
     >>> entered = enter([*opened, *voted], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [1.0, 0.2, 0.5]
     >>> claimed = claims(entered, is_baseline, np.array(agreement))
