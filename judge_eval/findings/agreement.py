@@ -78,7 +78,7 @@ def agreement_with(
     if not is_ordered(outcomes.run.queue):
         return overall_agreement(table, outcomes.prompts), None
     ratings, verdicts, assigned = _ratings(outcomes)
-    group_ratings = ratings.where(np.array(outcomes.history.groups) == group)
+    group_ratings = ratings.select(np.array(outcomes.history.groups) == group)
     shares, people = (
         ratio(*order_credits(group_ratings, verdicts, assigned)),
         ratio(*people_credits(group_ratings)),
@@ -134,7 +134,7 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
 
 def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
     size = np.bincount(prompts)
-    ratings = ratings.where(size[ratings.units] > 1)
+    ratings = ratings.select(size[ratings.units] > 1)
     first_ratings, _, sign = ratings.pairs()
     rated = np.unique(ratings.units)
     by_person = np.stack([ratings.units, ratings.people])

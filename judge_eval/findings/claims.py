@@ -94,7 +94,7 @@ def _withdrawal_reason(
         if joined > before.seq:
             return JOINED, joined
     elif computed.reached[winner, loser]:
-        was_ahead = computed.standing(winner, loser) == "was ahead"
+        was_ahead = computed.pair_state(winner, loser) == "was ahead"
         return LATER_VOTES if was_ahead else BOTH_WAYS, seq
     else:
         is_floor = computed.is_baseline[winner] or computed.is_baseline[loser]
@@ -109,6 +109,6 @@ def _withdrawal_reason(
     last = max(later, default=seq)
     if loser is None:
         others = [n for n in range(len(computed.beats)) if n != winner]
-        turned = any(computed.standing(winner, n) == "was ahead" for n in others)
+        turned = any(computed.pair_state(winner, n) == "was ahead" for n in others)
         return later.get(last, LATER_VOTES if turned else BOTH_WAYS), last
     return later.get(last, RECOUNTED), last

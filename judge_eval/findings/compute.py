@@ -301,7 +301,7 @@ def _elo_ranges(outcomes: RunOutcomes, figures: Sequence[JudgeFigures]) -> Float
 def _labelled(outcomes: RunOutcomes) -> OutcomesTable:
     """Return what exact tests are made of: nothing where votes are ratings."""
     table = outcomes.table
-    return table.where(slice(0)) if is_ordered(outcomes.run.queue) else table
+    return table.select(slice(0)) if is_ordered(outcomes.run.queue) else table
 
 
 def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:

@@ -45,7 +45,7 @@ _HALVINGS: Final = 20
 Votes: TypeAlias = list[list[int | None]]
 Forecasts: TypeAlias = list[list[Forecast | None]]
 # How the judge of a row compares to that of a column, where it agrees at least as often.
-Standing: TypeAlias = Literal["beats", "was ahead", "both ways", "leads", ""]
+PairState: TypeAlias = Literal["beats", "was ahead", "both ways", "leads", ""]
 
 
 class FirstClaim(NamedTuple):
@@ -138,7 +138,7 @@ class JudgeClaims:
         rows = zip(self.beats, self.floor, strict=True)
         return [bool(beats[floor].all()) if floor.any() else None for beats, floor in rows]
 
-    def standing(self, one: int, other: int) -> Standing:
+    def pair_state(self, leader: int, rival: int) -> PairState:
         """Say how a judge compares to one that agrees no more often than it.
 
         Examples
@@ -147,17 +147,17 @@ class JudgeClaims:
         >>> opened = [ItemOpened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
         >>> entered = enter([*opened, *(VoteCast(12 + n, n, 0) for n in range(12))], range(12))
         >>> proof = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
-        >>> proof.standing(0, 1), proof.forecast[0][1], proof.evidence[0, 1].round(1)
+        >>> proof.pair_state(0, 1), proof.forecast[0][1], proof.evidence[0, 1].round(1)
         ('leads', None, np.float64(6.2))
         """
-        if self.beats[one, other]:
+        if self.beats[leader, rival]:
             return "beats"
-        if self.reached[one, other] and self.evidence_now[one, other] < LEADS:
+        if self.reached[leader, rival] and self.evidence_now[leader, rival] < LEADS:
             return "was ahead"
-        against = self.reached[other, one] or self.evidence_now[other, one] >= LEADS
-        if against or self.reached[one, other]:
+        against = self.reached[rival, leader] or self.evidence_now[rival, leader] >= LEADS
+        if against or self.reached[leader, rival]:
             return "both ways"
-        return "leads" if self.evidence_now[one, other] >= LEADS else ""
+        return "leads" if self.evidence_now[leader, rival] >= LEADS else ""
 
 
 def claims(
@@ -272,14 +272,14 @@ def too_few(
     7 prompts are too few to tell judges apart: add prompts rather than pairs.
     >>> too_few(np.ones(8, int), judges=2, baselines=1)
     """
-    what, tests, most = "judges apart", judges * (judges - 1), 1.0
+    goal, tests, most = "judges apart", judges * (judges - 1), 1.0
     if judges == 1:
-        what, tests, most = "the judge from the floor", baselines, most_over_floor
+        goal, tests, most = "the judge from the floor", baselines, most_over_floor
     prompts = np.count_nonzero(votes)
     if not prompts or not tests or not too_few_prompts(votes, tests / SIGNIFICANCE, most):
         return None
     number = "1 prompt is" if prompts == 1 else f"{prompts:,} prompts are"
-    return f"{number} too few to tell {what}: add prompts rather than pairs."
+    return f"{number} too few to tell {goal}: add prompts rather than pairs."
 
 
 def first_claim(
@@ -367,17 +367,19 @@ def differences_always_valid(entered: Entered) -> FloatArray:
     cells = np.stack(np.triu_indices(entered.n_judges, 1))
     most = np.maximum(entered.most_votes, 1)[:, None]
     for part in parts(cells.shape[1]):
-        one, other = cells[:, part]
+        rows, columns = cells[:, part]
         differences, shared = entered.differences[:, part], entered.shared[:, part] / most
         kinds, counts = _counted(np.nan_to_num(differences), shared)
         is_known = shared.any(axis=0)
-        for above, below, sign in ((one, other, 1), (other, one, -1)):
-            apart = np.where(is_known, _shown(sign * kinds.real, kinds.imag, counts), np.nan)
+        for above, below, sign in ((rows, columns, 1), (columns, rows, -1)):
+            apart = np.where(
+                is_known, _largest_shown(sign * kinds.real, kinds.imag, counts), np.nan
+            )
             ends[0, above, below], ends[1, below, above] = apart, -apart
     return ends
 
 
-def _shown(apart: FloatArray, share: FloatArray, counts: IntArray) -> FloatArray:
+def _largest_shown(apart: FloatArray, share: FloatArray, counts: IntArray) -> FloatArray:
     """Return the largest differences that bets have shown by now, -1 where none, shape (n,)."""
     low, high = -np.ones(counts.shape[1]), np.ones(counts.shape[1])
     for _ in range(_HALVINGS):
@@ -395,25 +397,25 @@ def _lowest(gain: FloatArray, share: FloatArray) -> FloatArray:
     Begin with the one after the last prompt; while another prompt excludes what is found, take the
     one after the prompt that does so most.
     """
-    low, taken = np.zeros(gain.shape[1]), np.full(gain.shape[1], len(gain))
+    low, prompts_taken = np.zeros(gain.shape[1]), np.full(gain.shape[1], len(gain))
     todo = np.flatnonzero(gain.any(axis=0))
     while len(todo):
         gains, shares = gain[:, todo], share[:, todo]
-        low[todo] = m = _low_after(gains, shares, taken[todo])
+        low[todo] = m = _low_after(gains, shares, prompts_taken[todo])
         over = log_wealth(gains / m - shares), log_wealth((m * shares - gains) / (1 - m))
         is_left = np.cumsum(gains, axis=0) >= m * np.cumsum(shares, axis=0)
         value = np.where(is_left, np.logaddexp(*over) - log(2), -np.inf)
-        taken[todo] = 1 + value.argmax(axis=0)
+        prompts_taken[todo] = 1 + value.argmax(axis=0)
         todo = todo[value.max(axis=0) > _LOG_BOUND + _TOLERANCE]
     return low
 
 
-def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArray:
+def _low_after(gain: FloatArray, share: FloatArray, prompts_taken: IntArray) -> FloatArray:
     """Return the low ends after so many prompts have been taken, shape (n,)."""
     from scipy.optimize.elementwise import find_root  # type: ignore[import-untyped]  # slow
 
     columns = np.arange(gain.shape[1])
-    is_taken = np.arange(len(gain))[:, None] < taken
+    is_taken = np.arange(len(gain))[:, None] < prompts_taken
     kinds, counts = _counted(gain, share, is_taken)
     gains, shares = kinds.real[:, None], kinds.imag[:, None]
 
@@ -425,12 +427,12 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
         mixtures = np.logaddexp.reduce(logs + np.log(WEIGHTS / 2), axis=2)
         return np.asarray(np.logaddexp(*mixtures) - _LOG_BOUND)
 
-    gained, shared = (sum_of_rows(of * is_taken) for of in (gain, share))
+    gained, shared = (sum_of_rows(values * is_taken) for values in (gain, share))
     bracket = np.full(len(columns), log(1e-300)), np.log(np.minimum(gained / shared, 1 - 1e-9))
     return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
 
 
-def margin_above(baselines: Sequence[float], stated: float = MARGIN) -> float:
+def margin_above(baselines: Sequence[float], team_margin: float = MARGIN) -> float:
     """Return the margin of a run whose `baselines` agree with people so often.
 
     It is the one that a team has stated, and never more than half of what lies between the best of
@@ -440,10 +442,10 @@ def margin_above(baselines: Sequence[float], stated: float = MARGIN) -> float:
     --------
     >>> margin_above([]), margin_above([0.25, 0.5]), round(margin_above([0.5, 0.94]), 6)
     (0.1, 0.1, 0.03)
-    >>> margin_above([0.5], stated=0.05), margin_above([0.5], stated=0.25)
+    >>> margin_above([0.5], team_margin=0.05), margin_above([0.5], team_margin=0.25)
     (0.05, 0.25)
     """
-    return min(stated, (1 - max(baselines, default=0.0)) / 2)
+    return min(team_margin, (1 - max(baselines, default=0.0)) / 2)
 
 
 def _counted(
@@ -474,18 +476,18 @@ def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = M
     [[False, True, False], [True, False, False], [False, False, False]]
     """
     same = np.zeros((entered.n_judges, entered.n_judges), dtype=bool)
-    one, other = np.triu_indices(entered.n_judges, 1)
-    tested = np.flatnonzero(~is_baseline[one] & ~is_baseline[other])
+    rows, columns = np.triu_indices(entered.n_judges, 1)
+    tested = np.flatnonzero(~is_baseline[rows] & ~is_baseline[columns])
     log_needed = log(max(1, len(tested)) / SIGNIFICANCE)
     most = np.maximum(entered.most_votes, 1)[:, None]
     for part in parts(len(tested)):
-        at = tested[part]
-        apart = np.nan_to_num(entered.differences[:, at])
-        allowed = margin * entered.shared[:, at] / most
+        pair_places = tested[part]
+        apart = np.nan_to_num(entered.differences[:, pair_places])
+        allowed = margin * entered.shared[:, pair_places] / most
         bets = np.stack([allowed - apart, allowed + apart]) / (1 + margin)
         # The logarithm of what a bet has won is at most the sum of the bets.
         may_be = (np.cumsum(bets, axis=1).max(axis=1, initial=0) >= log_needed).all(axis=0)
-        won = [log_wealth(each[:, may_be]).max(axis=0, initial=0) for each in bets]
+        won = [log_wealth(side_bets[:, may_be]).max(axis=0, initial=0) for side_bets in bets]
         is_same = np.minimum(*won) >= log_needed
-        same[one[at[may_be]], other[at[may_be]]] = is_same
+        same[rows[pair_places[may_be]], columns[pair_places[may_be]]] = is_same
     return same | same.T

@@ -248,20 +248,20 @@ class PromptQueue:
 
     def _place(self, prompt: int) -> None:
         """Put a prompt among those that wait to enter, or that votes are missing on."""
-        own = [self.comparisons[number] for number in self.of_prompt[prompt]]
-        if self.are_units and len(own) < 2:
+        prompt_comparisons = [self.comparisons[number] for number in self.of_prompt[prompt]]
+        if self.are_units and len(prompt_comparisons) < 2:
             return
         if before := self.sizes.get(prompt):
             del self.sorted_sizes[bisect_left(self.sorted_sizes, before)]
-        self.sizes[prompt] = sum(comparison.votes_wanted for comparison in own)
+        self.sizes[prompt] = sum(comparison.votes_wanted for comparison in prompt_comparisons)
         if self.sizes[prompt]:
             insort(self.sorted_sizes, self.sizes[prompt])
         place = self._place_of(prompt)
         for prompts in (self.incomplete, self.waiting):
-            at = bisect_left(prompts, place)
-            if at < len(prompts) and prompts[at] == place:
-                del prompts[at]
-        is_complete = all(comparison.is_complete for comparison in own)
+            index = bisect_left(prompts, place)
+            if index < len(prompts) and prompts[index] == place:
+                del prompts[index]
+        is_complete = all(comparison.is_complete for comparison in prompt_comparisons)
         insort(self.waiting if is_complete else self.incomplete, place)
 
     def _advance(self, seq: int) -> None:
@@ -310,9 +310,11 @@ class PromptQueue:
         entries = list(self.entries.values())
         parts = [part for entry in entries for part in entry.votes]
         verdicts = self._verdicts([number for number, _ in parts])
-        choices = np.array([choice for _, of in parts for choice in of], np.int64)
+        choices = np.array(
+            [choice for _, part_choices in parts for choice in part_choices], np.int64
+        )
         voters = np.array([voter for entry in entries for voter in entry.voters], np.int64)
-        of_part = np.repeat(np.arange(len(parts)), [len(of) for _, of in parts])
+        of_part = np.repeat(np.arange(len(parts)), [len(part_choices) for _, part_choices in parts])
         if only is not None:
             is_wanted = choices == only
             choices, voters, of_part = choices[is_wanted], voters[is_wanted], of_part[is_wanted]
@@ -368,7 +370,7 @@ class PromptQueue:
         return tuple(words)
 
     def _verdicts(self, numbers: Sequence[int]) -> Codes:
-        widths = {len(one.verdicts) for one in self.comparisons.values()}
+        widths = {len(comparison.verdicts) for comparison in self.comparisons.values()}
         require(len(widths) < 2, "every comparison needs a code of every judge")
         rows = [self.comparisons[number].verdicts for number in numbers]
         return np.array(rows, np.int16).reshape(len(rows), max(widths, default=0))
@@ -398,15 +400,15 @@ def _without_voters(
     """Return on how many more votes each judge is right than each other, and without each voter."""
     order = np.argsort(voters, kind="stable")
     names, starts = np.unique(voters[order], return_index=True)
-    right, asked = (of[order].astype(np.float64) for of in (is_right, is_asked))
+    right_votes, asked_votes = (flags[order].astype(np.float64) for flags in (is_right, is_asked))
     ends = [*starts[1:].tolist(), len(order)]
     wins = [
         # Whole numbers, so a product of matrices is exact.
-        right[start:end].T @ asked[start:end]
+        right_votes[start:end].T @ asked_votes[start:end]
         for start, end in zip(starts.tolist(), ends, strict=False)
     ]
     leads = [win - win.T for win in wins]
-    total = np.sum(leads, axis=0) if leads else np.zeros((right.shape[1],) * 2)
+    total = np.sum(leads, axis=0) if leads else np.zeros((right_votes.shape[1],) * 2)
     return total, zip(names.tolist(), (total - win for win in leads), strict=True)
 
 

@@ -77,8 +77,8 @@ class Study:
         require(0.5 <= self.power <= 0.99, "power: between 0.5 and 0.99")
         most = (1 - self.ties) * (2 * self.person - 1) * self.person
         points = f"{100 * most:.0f} points"
-        why = f"difference: such people on such items tell judges apart by {points} at most"
-        require(self.difference <= most + 1e-9, why)
+        message = f"difference: such people on such items tell judges apart by {points} at most"
+        require(self.difference <= most + 1e-9, message)
 
     @cached_property
     def person(self) -> float:
@@ -180,11 +180,11 @@ def _reached(ahead: float, threshold: float, moving: float, size: float) -> Floa
         room = max(0, least - low)
         done += float(step[room:].sum())
         step = step[:room]
-        kept = np.flatnonzero(step > _NEGLIGIBLE)
+        open_places = np.flatnonzero(step > _NEGLIGIBLE)
         reached.append(done)
-        if done > _SETTLED or not len(kept):
+        if done > _SETTLED or not len(open_places):
             break
-        chances, low = step[kept[0] : kept[-1] + 1], low + int(kept[0])
+        chances, low = step[open_places[0] : open_places[-1] + 1], low + int(open_places[0])
     return np.array(reached)
 
 
