@@ -25,7 +25,7 @@ from judge_eval.runs.lifecycle import add_judges_to, ask_missing
 from judge_eval.selectors import by_prefix, stands_on_board, voted_items
 from judge_eval.stats import gate
 from judge_eval.stats.estimate import PASSES, WELL_COVERED, Estimate
-from judge_eval.stats.gate import GateOutcome, Result
+from judge_eval.stats.gate import Outcome, Result
 from voting.models import ApiKey
 
 SIMULATED = "The votes of this run are simulated: a gate is for votes of people."
@@ -62,7 +62,7 @@ class Conditions(Schema):
 class CheckOut(Schema):
     name: str
     result: Result = Field(alias="outcome.in_words")
-    code: GateOutcome = Field(alias="outcome")
+    code: Outcome = Field(alias="outcome")
     words: str
     bound: Rounded
     value: Rounded
@@ -89,7 +89,7 @@ class Decided(Schema):
     items: int
     unanswered: int
     wordings: int
-    code: GateOutcome
+    code: Outcome
     result: Result
     checks: list[CheckOut]
     notes: list[str]

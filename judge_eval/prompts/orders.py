@@ -124,5 +124,5 @@ def majority(
 
 
 def _mean(scores: Sequence[float | None]) -> float | None:
-    given = [score for score in scores if score is not None]
-    return fmean(given) if given else None
+    known_scores = [score for score in scores if score is not None]
+    return fmean(known_scores) if known_scores else None

@@ -62,12 +62,15 @@ _WINNERS: Final = (
     | dict.fromkeys(("draw", "equal", "a=b", "b=a"), "tie")
     | {
         name.lower(): side
-        for side, other, number, ordinal in zip(SIDES, "BA", "12", ("first", "second"), strict=True)
+        for side, opponent, number, ordinal in zip(
+            SIDES, "BA", "12", ("first", "second"), strict=True
+        )
         for name in (
             *(number, ordinal, f"the {ordinal}"),
             *(f"{noun} {called}" for noun in _NOUNS for called in (side, number)),
             *(f"{the}{ordinal} {noun}" for noun in _NOUNS for the in ("", "the ")),
-            *(f"{side}>{other}", f"{side}>>{other}", f"{other}<{side}", f"{other}<<{side}"),
+            *(f"{side}>{opponent}", f"{side}>>{opponent}"),
+            *(f"{opponent}<{side}", f"{opponent}<<{side}"),
         )
     }
 )
@@ -106,23 +109,23 @@ def without_thinking(text: str, *, anywhere: bool = False) -> str:
     >>> without_thinking("<think>2 + 2</think>4, not <think>5</think>")
     '4, not <think>5</think>'
     """
-    kept: list[str] = []
-    at, inside, opened, answering = 0, False, False, False
+    parts: list[str] = []
+    position, inside, opened, answering = 0, False, False, False
     for tag in _THINK.finditer(text):
         if tag[1]:
             ends_line = text[tag.end() : tag.end() + 1] in "\r\n"
             if inside or (not opened and (anywhere or ends_line)):
-                at, inside = tag.end(), False
+                position, inside = tag.end(), False
         elif not inside:
             # Not looked at again once an answer has begun: no character is looked at twice.
-            answering = answering or bool(text[at : tag.start()].strip())
+            answering = answering or bool(text[position : tag.start()].strip())
             opened = True
             if anywhere or not answering:
-                kept.append(text[at : tag.start()])
+                parts.append(text[position : tag.start()])
                 inside = True
     if not inside:
-        kept.append(text[at:])
-    return "".join(kept)
+        parts.append(text[position:])
+    return "".join(parts)
 
 
 def without_dirt(text: str) -> tuple[str, list[str]]:
@@ -292,9 +295,9 @@ class _Drawing(NamedTuple):
 
 def _last_drawing(text: str) -> tuple[int, int]:
     """Return where the last complete top-level drawing begins and ends."""
-    whole, cut = _drawings(text)
+    complete, cut = _drawings(text)
     # A last one with nothing in it is a mention: "I put it into <svg></svg> tags".
-    last = ([each for each in whole if each.is_drawn] or whole)[-1:]
+    last = ([drawing for drawing in complete if drawing.is_drawn] or complete)[-1:]
     if cut > (last[0].start if last else -1):
         raise ReplyUnreadable("the reply ends before </svg>: truncated")
     if not last:
@@ -304,45 +307,45 @@ def _last_drawing(text: str) -> tuple[int, int]:
 
 def _drawings(text: str) -> tuple[list[_Drawing], int]:
     """Return the complete drawings in order, and where the last that is cut off begins, or -1."""
-    whole: list[_Drawing] = []
+    complete: list[_Drawing] = []
     tags: list[re.Match[str]] = []  # open as yet
     cut = -1
 
-    def outermost(start: int) -> None:
-        while whole and whole[-1].start > start:
-            whole.pop()
+    def drop_inner(start: int) -> None:
+        while complete and complete[-1].start > start:
+            complete.pop()
 
     for token in _tokens(text):
         if token is None or token.lastgroup == "fence":
-            begun = [tag.start() for tag in tags if not _is_mention(text, tag)]
-            if begun:
-                cut = begun[0]
-                outermost(cut)
+            open_starts = [tag.start() for tag in tags if not _is_mention(text, tag)]
+            if open_starts:
+                cut = open_starts[0]
+                drop_inner(cut)
             tags.clear()
         elif token.lastgroup == "open" and not token[0].endswith("/>"):
             tags.append(token)
         elif token.lastgroup == "open" or tags:
             tag = token if token.lastgroup == "open" else tags.pop()
-            outermost(tag.start())
+            drop_inner(tag.start())
             is_drawn = text.find("<", tag.end()) < token.start()
-            whole.append(_Drawing(tag.start(), token.end(), tag is not token and is_drawn))
-    return whole, cut
+            complete.append(_Drawing(tag.start(), token.end(), tag is not token and is_drawn))
+    return complete, cut
 
 
 def _tokens(text: str) -> Iterator[re.Match[str] | None]:
     """Yield tags and fences, but not those in comments, CDATA or quotes; None for the end."""
-    at = 0
+    position = 0
     endless: set[str] = set()
-    while token := _TOKEN.search(text, at):
-        at = token.end()
+    while token := _TOKEN.search(text, position):
+        position = token.end()
         if token.lastgroup == "skipped":
             mark = _SKIPPED_TO[token[0].upper()]
-            end = -1 if mark in endless else text.find(mark, at)
+            end = -1 if mark in endless else text.find(mark, position)
             if end < 0:
                 # It hides nothing. Not searched for again: a whole pass for every comment.
                 endless.add(mark)
             else:
-                at = end + len(mark)
+                position = end + len(mark)
         elif token.lastgroup == "fence" or not _is_quoted(text, token):
             yield token
     yield None
@@ -551,15 +554,15 @@ def _last_object(text: str) -> tuple[JsonObject | None, str]:
 
 def _scanned(text: str) -> _Scanned:
     scanned = _Scanned(None, "", 0)
-    at = faults = 0
-    while (brace := _BRACE.search(text, at)) and faults < _MOST_FAULTS:
+    position = faults = 0
+    while (brace := _BRACE.search(text, position)) and faults < _MOST_FAULTS:
         try:
-            last, at = _decoder.raw_decode(text, brace.start())
-            scanned = _Scanned(last, "", 0, at)
+            last, position = _decoder.raw_decode(text, brace.start())
+            scanned = _Scanned(last, "", 0, position)
         except json.JSONDecodeError as error:
             # On behind the fault, not behind the brace: what is inside a broken object is no
             # answer, and hardly a character is read twice.
-            at = max(error.pos, brace.end())
+            position = max(error.pos, brace.end())
             problem = f"{error.msg} (line {error.lineno}, column {error.colno})"
             broken_from = scanned.broken_from if scanned.problem else brace.start()
             scanned = _Scanned(None, problem, broken_from)
@@ -569,9 +572,9 @@ def _scanned(text: str) -> _Scanned:
     return scanned
 
 
-def _winner(given: object, question: JudgeQuestion) -> str:
-    is_number = isinstance(given, int) and not isinstance(given, bool)
-    written_name = str(given) if is_number or isinstance(given, str) else ""
+def _winner(answer: object, question: JudgeQuestion) -> str:
+    is_number = isinstance(answer, int) and not isinstance(answer, bool)
+    written_name = str(answer) if is_number or isinstance(answer, str) else ""
     name = written_name.strip().lower()
     if marked := _MARKED.fullmatch(name):
         name = marked[1].strip()
@@ -581,7 +584,7 @@ def _winner(given: object, question: JudgeQuestion) -> str:
     if name == "neither":
         # Neither is good; where that cannot be said, neither is better.
         winner = "both_bad" if "both_bad" in question.ballot else "tie"
-    quoted = excerpt(written_name or json.dumps(given), 40)
+    quoted = excerpt(written_name or json.dumps(answer), 40)
     offered = ", ".join(question.ballot)
     if winner is None:
         raise ReplyUnreadable(f"the winner {quoted} must be one of {offered}")
@@ -590,11 +593,11 @@ def _winner(given: object, question: JudgeQuestion) -> str:
     return winner
 
 
-def _choice(given: object, question: JudgeQuestion) -> str:
+def _choice(answer: object, question: JudgeQuestion) -> str:
     """Return the choice of the ballot that was stated, in any case where that is unmistakable."""
-    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    text = str(answer) if isinstance(answer, int) and not isinstance(answer, bool) else answer
     if not isinstance(text, str):
-        raise ReplyUnreadable(f"the answer it gives is not text: {excerpt(json.dumps(given), 40)}")
+        raise ReplyUnreadable(f"the answer it gives is not text: {excerpt(json.dumps(answer), 40)}")
     word = text.strip()
     same = [choice for choice in question.ballot if choice.casefold() == word.casefold()]
     if word not in question.ballot and len(same) != 1:
@@ -628,9 +631,9 @@ def _score(verdict: JsonObject, key: str, most: int) -> float | None:
 def _score_of_ten(verdict: JsonObject, key: str) -> float | None:
     """Return a score of an output; one that cannot be read says nothing against the winner."""
     score = verdict.get(key)
-    written = _OUT_OF_TEN.fullmatch(score) if isinstance(score, str) else None
+    fraction = _OUT_OF_TEN.fullmatch(score) if isinstance(score, str) else None
     with suppress(ReplyUnreadable):
-        return _score({key: float(written[1]) if written else score}, key, most=10)
+        return _score({key: float(fraction[1]) if fraction else score}, key, most=10)
     return None
 
 
@@ -642,4 +645,6 @@ def _reason(verdict: JsonObject) -> str:
         raise ReplyUnreadable("its reason is not text")
     lines = reason.strip().splitlines()
     words = " ".join(lines[0].split()) if lines else ""
-    return "".join(each for each in words if each.isprintable())[:LONGEST_REASON].rstrip()
+    return "".join(character for character in words if character.isprintable())[
+        :LONGEST_REASON
+    ].rstrip()

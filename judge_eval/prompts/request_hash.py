@@ -33,7 +33,9 @@ def request_hash(
     >>> cold == request_hash(parameters={"temperature": 0}, **same)
     True
     """
-    hashed = [{**each, "content": _without_bytes(each.get("content"))} for each in messages]
+    hashed = [
+        {**message, "content": _without_bytes(message.get("content"))} for message in messages
+    ]
     return _digest(model=model, parameters=parameters, messages=hashed, order=order, sample=sample)
 
 

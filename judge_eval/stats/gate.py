@@ -17,7 +17,7 @@ WITHHELD: Final = "there is no interval"
 Result: TypeAlias = Literal["passed", "failed", "too few votes to say"]
 
 
-class GateOutcome(IntEnum):
+class Outcome(IntEnum):
     """How a condition ends, as the exit code of the command line; 2 is that it was not weighed."""
 
     PASSED = 0
@@ -35,7 +35,7 @@ class Check:
     """One condition: how it ended, why in words, and the figure that it was weighed by."""
 
     name: str
-    outcome: GateOutcome
+    outcome: Outcome
     words: str
     bound: float | None = None
     value: float | None = None
@@ -43,7 +43,7 @@ class Check:
     high: float | None = None
 
 
-def overall(outcomes: Sequence[GateOutcome]) -> GateOutcome:
+def overall(outcomes: Sequence[Outcome]) -> Outcome:
     """Return how several conditions end together.
 
     Examples
@@ -53,7 +53,7 @@ def overall(outcomes: Sequence[GateOutcome]) -> GateOutcome:
     >>> overall([Outcome.TOO_FEW, Outcome.FAILED, Outcome.PASSED]).in_words
     'failed'
     """
-    order = (GateOutcome.FAILED, GateOutcome.TOO_FEW, GateOutcome.PASSED)
+    order = (Outcome.FAILED, Outcome.TOO_FEW, Outcome.PASSED)
     return next(outcome for outcome in order if outcome in outcomes)
 
 
@@ -108,13 +108,13 @@ def beats_floor(is_claimed: bool | None, worse_than: Sequence[str]) -> Check:
     ('passed', 'it is worse than longer-wins')
     """
     if worse_than:
-        outcome, words = GateOutcome.FAILED, f"it is worse than {', '.join(worse_than)}"
+        outcome, words = Outcome.FAILED, f"it is worse than {', '.join(worse_than)}"
     elif is_claimed:
-        outcome, words = GateOutcome.PASSED, "it beats every baseline"
+        outcome, words = Outcome.PASSED, "it beats every baseline"
     elif is_claimed is None:
-        outcome, words = GateOutcome.TOO_FEW, "there is no baseline to compare it with"
+        outcome, words = Outcome.TOO_FEW, "there is no baseline to compare it with"
     else:
-        outcome, words = GateOutcome.TOO_FEW, "it is not settled whether it beats every baseline"
+        outcome, words = Outcome.TOO_FEW, "it is not settled whether it beats every baseline"
     return Check("beats-floor", outcome, words)
 
 
@@ -140,24 +140,24 @@ def like_people(
     """
     test = f"Alt-Test at epsilon {epsilon:.2f}"
     if winning_rate is None:
-        return Check("like-people", GateOutcome.TOO_FEW, f"{test}: {shortfall.why}", passes_from)
+        return Check("like-people", Outcome.TOO_FEW, f"{test}: {shortfall.why}", passes_from)
     words = f"{test}: winning rate {_percent(winning_rate)} % must be at least "
     words += f"{_short(passes_from)} %"
-    outcome = GateOutcome.PASSED
+    outcome = Outcome.PASSED
     if winning_rate < passes_from:
         is_shown = shortfall.low is not None and shortfall.low > epsilon
-        outcome = GateOutcome.FAILED if is_shown else GateOutcome.TOO_FEW
+        outcome = Outcome.FAILED if is_shown else Outcome.TOO_FEW
         words += f"; it is behind people by {_with_interval(shortfall)}, "
         words += f"{_short(epsilon)} % at most allowed"
     return Check("like-people", outcome, words, passes_from, winning_rate)
 
 
 def _weighed(name: str, words: str, figure: Estimate, bound: float) -> Check:
-    outcome = GateOutcome.TOO_FEW
+    outcome = Outcome.TOO_FEW
     if figure.low is not None and figure.low > bound:
-        outcome = GateOutcome.PASSED
+        outcome = Outcome.PASSED
     elif figure.high is not None and figure.high < bound:
-        outcome = GateOutcome.FAILED
+        outcome = Outcome.FAILED
     return Check(name, outcome, words, bound, figure.value, figure.low, figure.high)
 
 

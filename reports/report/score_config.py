@@ -29,7 +29,7 @@ from humanjudge.lib.validation import (
 
 # Of its names only what is used is imported: web servers check configurations and compute nothing.
 from judge_eval import stats
-from judge_eval.config.validate_run import why_absent
+from judge_eval.config.validate_run import absence_reason
 from judge_eval.findings.filters import LONGEST, WHOLE_RUN, Slice
 
 MOST_METRICS: Final = 100
@@ -201,7 +201,7 @@ def is_safe(name: object) -> bool:
 
 def _factory(name: str, reach: Reach) -> Callable[..., object]:
     if name in stats.SCORERS:
-        if why := why_absent(name, stats.SCORERS, "scorer", reach.off):
+        if why := absence_reason(name, stats.SCORERS, "scorer", reach.off):
             raise ValueError(why)
         return lambda **options: stats.make_scorer(name, **options)
     folder = reach.folder

@@ -7,25 +7,25 @@ from hypothesis import strategies as st
 from judge_eval.stats.claims import always_valid, differences_always_valid
 from judge_eval.stats.estimate import Estimate
 from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
-from judge_eval.stats.gate import GateOutcome, beats_floor, min_agreement, not_worse_than, overall
+from judge_eval.stats.gate import Outcome, beats_floor, min_agreement, not_worse_than, overall
 
 SHARES = st.floats(0, 1)
-OUTCOMES = st.lists(st.sampled_from(GateOutcome), min_size=1)
+OUTCOMES = st.lists(st.sampled_from(Outcome), min_size=1)
 
 
 @given(st.tuples(SHARES, SHARES, SHARES).map(sorted), SHARES)
 def test_an_interval_passes_above_the_bound_and_fails_below_it(shares, least):
     low, value, high = shares
     outcome = min_agreement(Estimate(value, low, high), least).outcome
-    assert (outcome == GateOutcome.PASSED) == (low > least)
-    assert (outcome == GateOutcome.FAILED) == (high < least)
+    assert (outcome == Outcome.PASSED) == (low > least)
+    assert (outcome == Outcome.FAILED) == (high < least)
 
 
 @given(SHARES, SHARES)
 def test_without_an_interval_nothing_is_settled(value, bound):
     figure = Estimate(value, why="fewer than 10 prompts")
     for check in (min_agreement(figure, bound), not_worse_than("other", figure, bound)):
-        assert check.outcome == GateOutcome.TOO_FEW
+        assert check.outcome == Outcome.TOO_FEW
         assert "fewer than 10 prompts" in check.words
 
 
@@ -33,8 +33,8 @@ def test_without_an_interval_nothing_is_settled(value, bound):
 def test_a_wider_margin_never_turns_passed_into_failed(ends, margin):
     figure = Estimate(sum(ends) / 2, *ends)
     narrow, wide = (not_worse_than("x", figure, m).outcome for m in (margin / 2, margin))
-    assert not (narrow == GateOutcome.PASSED and wide != GateOutcome.PASSED)
-    assert not (wide == GateOutcome.FAILED and narrow != GateOutcome.FAILED)
+    assert not (narrow == Outcome.PASSED and wide != Outcome.PASSED)
+    assert not (wide == Outcome.FAILED and narrow != Outcome.FAILED)
 
 
 def test_a_difference_that_rounds_to_zero_has_no_sign():
@@ -46,15 +46,15 @@ def test_a_difference_that_rounds_to_zero_has_no_sign():
 def test_one_that_fails_decides_else_one_that_is_not_settled(outcomes):
     end = overall(outcomes)
     assert end in outcomes
-    assert (end == GateOutcome.FAILED) == (GateOutcome.FAILED in outcomes)
-    assert (end == GateOutcome.PASSED) == ({*outcomes} == {GateOutcome.PASSED})
+    assert (end == Outcome.FAILED) == (Outcome.FAILED in outcomes)
+    assert (end == Outcome.PASSED) == ({*outcomes} == {Outcome.PASSED})
 
 
 @given(st.sampled_from([True, False, None]), st.lists(st.text(min_size=1)))
 def test_the_floor_is_passed_only_where_it_is_claimed(claimed, worse_than):
     outcome = beats_floor(claimed, worse_than).outcome
-    assert (outcome == GateOutcome.FAILED) == bool(worse_than)
-    assert (outcome == GateOutcome.PASSED) == (claimed is True and not worse_than)
+    assert (outcome == Outcome.FAILED) == bool(worse_than)
+    assert (outcome == Outcome.PASSED) == (claimed is True and not worse_than)
 
 
 def test_who_looks_again_and_again_passes_a_judge_at_the_bound_falsely_in_a_twentieth():
