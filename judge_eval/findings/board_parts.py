@@ -31,7 +31,7 @@ from judge_eval.findings.columns import (
     share_cell,
 )
 from judge_eval.findings.filters import Slice
-from judge_eval.findings.model import ClaimFigures, ConfusionMatrix, Matrix, RunFindings
+from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
 from judge_eval.findings.pictures import course_graph, lead_in_words, plot_of
 from judge_eval.findings.ranking import BoardLine
 from judge_eval.findings.tables import (
@@ -190,7 +190,7 @@ def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Comparisons
     return tables
 
 
-def _evidence(claims: ClaimFigures, floor: Collection[int], row: int, column: int) -> Cell:
+def _evidence(claims: Claims, floor: Collection[int], row: int, column: int) -> Cell:
     evidence = claims.evidence[row][column]
     is_held = claims.floor[row][column] or claims.floor[column][row]
     if evidence is None or (not is_held and (row in floor) != (column in floor)):

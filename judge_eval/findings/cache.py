@@ -21,7 +21,7 @@ from humanjudge.lib.text import listed
 from judge_eval.findings.claim_events import claims_that_changed
 from judge_eval.findings.families import Families
 from judge_eval.findings.filters import WHOLE_RUN, Parts, Slice, SliceInvalid
-from judge_eval.findings.model import ClaimFigures, FormerClaims, RunFindings
+from judge_eval.findings.model import Claims, FormerClaims, RunFindings
 from judge_eval.models import Board, Findings, Judge, JudgeRating, Run
 from judge_eval.voter_stats import MOST_READ, count_votes
 from voting.changes import note_change
@@ -240,7 +240,7 @@ def is_readable(run: Run) -> bool:
 
 def _stored_claims(row: QuerySet[Findings]) -> FormerClaims | None:
     stored = row.values("data__claims", "data__judges", "data__as_of").first()
-    if stored is None or (claims := ClaimFigures.read(stored["data__claims"])) is None:
+    if stored is None or (claims := Claims.read(stored["data__claims"])) is None:
         return None
     judges = [judge["id"] for judge in stored["data__judges"]]
     return FormerClaims(judges, claims, stored["data__as_of"]["seq"])

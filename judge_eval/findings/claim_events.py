@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from humanjudge.lib.domain_events import Announcement
 from humanjudge.lib.text import odds
-from judge_eval.findings.model import ClaimFigures, FormerClaims, RunFindings
+from judge_eval.findings.model import Claims, FormerClaims, RunFindings
 from judge_eval.models import Run
 
 
@@ -65,7 +65,7 @@ def _event_key(event: str, winner_id: str, loser_id: str, seq: int | None) -> st
     return f"{event}:{winner_id}:{loser_id}:{seq}"
 
 
-def _claimed_wins(judges: Sequence[str], claims: ClaimFigures) -> dict[tuple[str, str], int | None]:
+def _claimed_wins(judges: Sequence[str], claims: Claims) -> dict[tuple[str, str], int | None]:
     """Return who is said to beat whom, by the identifiers of judges, and since which entry."""
     return {
         (winner_id, loser_id): claims.since[row][column]

@@ -9,7 +9,7 @@ from judge_eval.findings import history
 from judge_eval.findings.agreement import Agreement
 from judge_eval.findings.history import JOINED
 from judge_eval.findings.load import RunOutcomes
-from judge_eval.findings.model import ClaimFigures, FormerClaims, Withdrawn
+from judge_eval.findings.model import Claims, FormerClaims, Withdrawn
 from judge_eval.stats import claims as pure
 
 RECOUNTED = "the votes that count have changed"
@@ -25,7 +25,7 @@ def claims_model(
     ranked: Agreement,
     outcomes: RunOutcomes,
     before: FormerClaims | None,
-) -> ClaimFigures:
+) -> Claims:
     """Return claims as they are stored, with those that were made before and hold no longer."""
     gone = [] if before is None else _withdrawn(computed, outcomes, before)
     names = ["difference", *(f"difference_{end}" for end in ("low", "high"))]
@@ -35,7 +35,7 @@ def claims_model(
     always[:, lopsided], always[:, :, lopsided] = np.nan, np.nan
     matrices = (*ranked.differences, *always)
     beside = dict(zip(names, matrices, strict=True)) | {"withdrawn": gone}
-    return ClaimFigures.model_validate(asdict(computed) | beside)
+    return Claims.model_validate(asdict(computed) | beside)
 
 
 def _withdrawn(

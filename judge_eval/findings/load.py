@@ -13,7 +13,7 @@ from django.db.models.functions import Cast, Round
 from judge_eval.findings.alt_test import Labels, TaskAnswers, answers_of
 from judge_eval.findings.filters import HALF, WHOLE_RUN, Parts, Slice
 from judge_eval.findings.history import History, history_of
-from judge_eval.findings.model import WINNER, CountedVotes
+from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.repeats import Repeats, repeats_of
 from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
 from judge_eval.objects import UNASKED
@@ -80,7 +80,7 @@ class RunOutcomes(NamedTuple):
 
     run: Run
     choices: tuple[str, ...]
-    counted_votes: CountedVotes
+    counted_votes: AsOf
     judges: list[Judge]
     spent: list[Spent]
     positions: Counts
@@ -137,7 +137,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE_RUN) -> RunOutcomes:
     return RunOutcomes(
         run=run,
         choices=choices,
-        counted_votes=CountedVotes(
+        counted_votes=AsOf(
             seq=seq,
             votes=int(tally.sum()) if texts is None else texts.count(),
             people=sum(voters.values()),

@@ -153,7 +153,7 @@ class JudgeFindings(Figures):
         return replace(self.overall, low=low, high=high, why=reason or None)
 
 
-class CountedVotes(Figures):
+class AsOf(Figures):
     """Which votes are in it, and on what."""
 
     seq: int
@@ -179,7 +179,7 @@ class Withdrawn(Figures):
     why: str
 
 
-class ClaimFigures(Figures):
+class Claims(Figures):
     """What may be claimed, as `judge_eval.stats.claims.Claims` tells it, and beside it differences.
 
     Matrices are of rows against columns, in the order of the judges. The difference is by how much
@@ -227,7 +227,7 @@ class FormerClaims(NamedTuple):
     """The claims of the findings computed last, of judges by their identifiers."""
 
     judges: list[str]
-    claims: ClaimFigures
+    claims: Claims
     seq: int
 
 
@@ -351,7 +351,7 @@ class AltTest(Figures):
 class RankedJudges(Figures):
     """The figures of judges, and of which votes they are."""
 
-    as_of: CountedVotes
+    as_of: AsOf
     judges: list[JudgeFindings]
 
     def best_first(self) -> list[JudgeFindings]:
@@ -403,7 +403,7 @@ class RunFindings(RankedJudges, extra="allow"):
     notes: list[str] = []
     # Judges that somebody left out: they are in no other figure.
     left_out: list[str] = []
-    claims: ClaimFigures
+    claims: Claims
     mcnemar: McNemar
     same_verdict: Matrix
     among_people: AmongPeople
