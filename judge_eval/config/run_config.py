@@ -450,12 +450,8 @@ class RunConfig(Part):
         """Return how a model is asked as a judge, or as a part of one."""
         judge_spec = self.spec_of(judge)
         specs = sorted(self.judges, key=lambda spec: spec is not judge_spec)
-        models = (model_spec for spec in specs for model_spec in spec.models)
-        same = (
-            model_spec
-            for model_spec in models
-            if (model_spec.provider, model_spec.id) == (provider, model)
-        )
+        parts = (part for spec in specs for part in spec.models)
+        same = (part for part in parts if (part.provider, part.id) == (provider, model))
         return self.judging.for_model(next(same, ModelSettings()))
 
     def spec_of(self, judge: str) -> JudgeSpec | None:

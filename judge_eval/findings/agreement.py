@@ -64,29 +64,8 @@ class Agreement(NamedTuple):
 
 
 def agreement_of(outcomes: RunOutcomes) -> Agreement:
-    return (
-        _agreement_by_order(outcomes)
-        if is_ordered(outcomes.run.queue)
-        else _agreement_by_votes(outcomes)
-    )
-
-
-def agreement_with(
-    outcomes: RunOutcomes, group: str, table: OutcomesTable
-) -> tuple[list[Share], Share | None]:
-    """Return the judges' agreement with a group of voters, and that of these among themselves."""
-    if not is_ordered(outcomes.run.queue):
-        return overall_agreement(table, outcomes.prompts), None
-    ratings, verdicts, assigned = _ratings(outcomes)
-    group_ratings = ratings.select(np.array(outcomes.history.groups) == group)
-    shares, people = (
-        ratio(*order_credits(group_ratings, verdicts, assigned)),
-        ratio(*people_credits(group_ratings)),
-    )
-    return order_agreement(shares), order_agreement(people)[0]
-
-
-def _agreement_by_votes(outcomes: RunOutcomes) -> Agreement:
+    if is_ordered(outcomes.run.queue):
+        return _agreement_by_order(outcomes)
     table, prompts, history = outcomes.table, outcomes.prompts, outcomes.history
     rows, choices, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
     queue = PromptQueue(history.order, history.comparison_order).follow(history.events)
@@ -99,6 +78,19 @@ def _agreement_by_votes(outcomes: RunOutcomes) -> Agreement:
         table.verdicts,
         by_answer=[queue.entered(only=code) for code in range(2 * are_two)],
     )
+
+
+def agreement_with(
+    outcomes: RunOutcomes, group: str, table: OutcomesTable
+) -> tuple[list[Share], Share | None]:
+    """Return the judges' agreement with a group of voters, and that of these among themselves."""
+    if not is_ordered(outcomes.run.queue):
+        return overall_agreement(table, outcomes.prompts), None
+    ratings, verdicts, assigned = _ratings(outcomes)
+    group_ratings = ratings.select(np.array(outcomes.history.groups) == group)
+    shares = ratio(*order_credits(group_ratings, verdicts, assigned))
+    people = ratio(*people_credits(group_ratings))
+    return order_agreement(shares), order_agreement(people)[0]
 
 
 def _agreement_by_order(outcomes: RunOutcomes) -> Agreement:
@@ -125,10 +117,8 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
     verdicts = np.full(outcomes.table.verdicts.shape, np.nan)
     assigned = np.zeros(verdicts.shape, bool)
     for row, verdict_grades in history.verdict_grades.items():
-        verdicts[row], assigned[row] = (
-            verdict_grades,
-            [grade is not None for grade in verdict_grades],
-        )
+        verdicts[row] = verdict_grades
+        assigned[row] = [grade is not None for grade in verdict_grades]
     return ratings, verdicts, assigned
 
 

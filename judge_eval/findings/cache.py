@@ -117,17 +117,14 @@ def _due_parts(now: datetime) -> list[tuple[UUID, str]]:
     watched = Q(part=str(WHOLE_RUN)) | Q(requested_at__gt=now - WATCHED)
     behind = Findings.objects.filter(watched, is_behind=True, not_before__lte=now)
     rows = behind.order_by("-requested_at").defer("data", "people")[:MOST_AT_ONCE]
-    return [
-        (row.run_id, row.part)
-        for row in rows
-        if row.not_before <= now - _recomputing_pause(row, now)
-    ]
-
-
-def _recomputing_pause(row: Findings, now: datetime) -> timedelta:
-    if row.computed_at is None or row.requested_at > now - VIEWER_TIMEOUT:
-        return timedelta()
-    return max(UNSEEN_PAUSE, SHARE * timedelta(seconds=row.seconds))
+    due_parts = []
+    for row in rows:
+        pause = timedelta()
+        if row.computed_at is not None and row.requested_at <= now - VIEWER_TIMEOUT:
+            pause = max(UNSEEN_PAUSE, SHARE * timedelta(seconds=row.seconds))
+        if row.not_before <= now - pause:
+            due_parts.append((row.run_id, row.part))
+    return due_parts
 
 
 def compute_apart_if_large(run_id: UUID, part: str) -> None:

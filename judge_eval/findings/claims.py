@@ -62,11 +62,9 @@ def _withdrawn(
             if winner_now is None or not is_complete:
                 continue
             # Without another it was claimed to be the best.
-            is_claimed = (
-                computed.best == winner_now
-                if loser_now is None
-                else computed.beats[winner_now, loser_now]
-            )
+            is_claimed = computed.best == winner_now
+            if loser_now is not None:
+                is_claimed = computed.beats[winner_now, loser_now]
             if not is_claimed:
                 yield winner_now, loser_now
 
@@ -101,11 +99,7 @@ def _withdrawal_reason(
         needed = claims.floor_threshold if is_floor else claims.threshold
         if computed.evidence[winner, loser] >= (needed or np.inf):
             return JOINED, joined or seq
-    later = {
-        change_seq: reason
-        for reason, change_seq in changes.items()
-        if change_seq > before.seq and reason != JOINED
-    }
+    later = {n: reason for reason, n in changes.items() if n > before.seq and reason != JOINED}
     last = max(later, default=seq)
     if loser is None:
         others = [n for n in range(len(computed.beats)) if n != winner]

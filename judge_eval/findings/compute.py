@@ -126,7 +126,9 @@ def findings(outcomes: RunOutcomes, before: FormerClaims | None = None) -> RunFi
     consistency, first_position = habits(*outcomes.habits, outcomes.prompts)
     elo_ranges = _elo_ranges(outcomes, figures)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
-    flags = _flag_rates(outcomes)
+    flags = [LabelRates(sensitivity=NO_FLAGS, specificity=NO_FLAGS)] * len(judges)
+    if "flags" in outcomes.run.queue.figures:
+        flags = label_rates(table, outcomes.prompts, outcomes.choices.index("flag"))
     studied = [
         JudgeFindings(
             id=str(judge.pk),
@@ -436,12 +438,6 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
 
 
 # --- single items -------------------------------------------------------------------------------
-
-
-def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
-    if "flags" not in outcomes.run.queue.figures:
-        return [LabelRates(sensitivity=NO_FLAGS, specificity=NO_FLAGS)] * len(outcomes.judges)
-    return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
 
 
 def _confusion(outcomes: RunOutcomes) -> Confusion | None:

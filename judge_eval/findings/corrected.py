@@ -43,10 +43,8 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
         generator_rows = np.concatenate(rows)
         by_people = np.concatenate([people[side][rows[side]] for side in sides])
         by_judges = np.concatenate([judges[side][rows[side]] for side in sides])
-        prompts, both_bad = (
-            outcomes.prompts[generator_rows],
-            np.isnan(by_people) & (votes[generator_rows] > 0),
-        )
+        prompts = outcomes.prompts[generator_rows]
+        both_bad = np.isnan(by_people) & (votes[generator_rows] > 0)
         by_judge = [
             JudgeRates(
                 judge=str(judge.pk),

@@ -71,8 +71,6 @@ def share_family(generator: str, judges: list[str], own_families: Families) -> b
 
     None where that is not known.
     """
-    family, others = (
-        family_of(generator, own_families),
-        {family_of(judge, own_families) for judge in judges} - {""},
-    )
+    family = family_of(generator, own_families)
+    others = {family_of(judge, own_families) for judge in judges} - {""}
     return family in others if family and others else None

@@ -204,17 +204,11 @@ def _crowns(
         many = words[1].format(f"{len(by_choice)} different models", doubt)
         return [f"{len(boards)} judges {many}; they are starred below."]
     lines = []
-    for crowned_models, crowning_boards in sorted(
-        by_choice.items(), key=lambda crown: -len(crown[1])
-    ):
-        several = len(crowning_boards) > 1
-        level = (
-            _doubt(names, crowning_boards, first)
-            if several
-            else _level(names, crowning_boards[0], crowned_models)
-        )
-        put = words[several].format(listed(names[n] for n in crowned_models), level)
-        lines.append(f"{_list_boards(crowning_boards)} {put}.")
+    for models, judges in sorted(by_choice.items(), key=lambda crown: -len(crown[1])):
+        several = len(judges) > 1
+        level = _doubt(names, judges, first) if several else _level(names, judges[0], models)
+        put = words[several].format(listed(names[n] for n in models), level)
+        lines.append(f"{_list_boards(judges)} {put}.")
     return lines
 
 

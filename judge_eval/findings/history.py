@@ -145,9 +145,9 @@ class _HistoryReader:
         voted = [vote for vote in self._cast_votes(votes) if vote.comparison in self.prompt_of]
         opened = list(self._open_before_votes(opened, voted))
         if self.imports:
-            voted = sorted(
-                map(self._move_to_import_end, voted), key=lambda v: (v.seq, self._place(v, order))
-            )
+            # An import's votes count as cast at the entry that ends it.
+            voted = [v._replace(seq=self._find_import(v.seq)[1] or v.seq) for v in voted]
+            voted.sort(key=lambda v: (v.seq, order[self.prompt_of[v.comparison]]))
         required_votes = _RequiredVotes()
         steps: list[Step] = sorted([*opened, *requirements, *voted], key=attrgetter("seq"))
         events = [event for step in steps for event in required_votes.take(step)]
@@ -280,19 +280,11 @@ class _HistoryReader:
         for event in opened:
             yield event._replace(seq=min(event.seq, first.pop(event.comparison, event.seq)))
 
-    def _move_to_import_end(self, vote: VoteCast) -> VoteCast:
-        """Give a vote that an import brought the number of the entry that ends it."""
-        _, end = self._find_import(vote.seq)
-        return vote._replace(seq=end or vote.seq)
-
     def _find_import(self, seq: int) -> tuple[int, int]:
         """Return the first and last entry of the import that brought a vote, (0, 0) if none did."""
         return next(
             ((first_seq, end) for first_seq, end in self.imports if first_seq < seq < end), (0, 0)
         )
-
-    def _place(self, vote: VoteCast, order: Sequence[int]) -> int:
-        return order[self.prompt_of[vote.comparison]]
 
 
 def _grade(verdict: SealedVerdict) -> float:

@@ -427,9 +427,8 @@ def labels_of(run: Run, part: Slice = WHOLE_RUN, *, up_to: int | None = None) ->
     by_judge: dict[str, Labels] = {str(judge.pk): {} for judge in judges}
     failed: list[tuple[str, UUID]] = []
     about = ("item_id", "judge_id", "winner", "labels", "score_a")
-    for pair, judge_id, winner, labels, score in verdicts.order_by("item__position").values_list(
-        *about
-    ):
+    verdicts = verdicts.order_by("item__position")
+    for pair, judge_id, winner, labels, score in verdicts.values_list(*about):
         if str(judge_id) not in judge_ids:
             continue
         if winner:

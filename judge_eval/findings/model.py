@@ -441,10 +441,7 @@ class RunFindings(RankedJudges, extra="allow"):
         for judge in self.judges:
             if judge.always_why and not judge.is_baseline:
                 names.setdefault(judge.always_why, []).append(judge.name)
-        return [
-            f"No thin line of {listed(judge_names)}: {reason}."
-            for reason, judge_names in names.items()
-        ]
+        return [f"No thin line of {listed(judges)}: {reason}." for reason, judges in names.items()]
 
     @property
     def unrated(self) -> dict[str, str]:

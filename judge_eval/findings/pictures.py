@@ -68,14 +68,9 @@ def agreement_chart(figures: RunFindings, only: Collection[str] | None = None) -
         levels.append(Level(words, pairs.value, _both(pairs.low, pairs.high), "people"))
     floor = next((judge for judge in ranked if judge.is_baseline), None)
     if floor:
-        floor_share = floor.overall
-        levels.append(
-            Level(
-                f"floor: {floor.name}",
-                floor_share.value or 0.0,
-                _both(floor_share.low, floor_share.high),
-            )
-        )
+        share = floor.overall
+        interval = _both(share.low, share.high)
+        levels.append(Level(f"floor: {floor.name}", share.value or 0.0, interval))
     return IntervalChart("Overall agreement with people", judges, levels)
 
 

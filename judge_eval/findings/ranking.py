@@ -38,11 +38,8 @@ class Ranking(NamedTuple):
         """Return the best judge first, and baselines last; a judge without a value is behind."""
         baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
         queue, ratings = board.run.queue, board.elo
-        left_out = {
-            pk: judge_findings.without_elo
-            for pk, judge_findings in self.findings.items()
-            if judge_findings.without_elo
-        }
+        reasons = {pk: findings.without_elo for pk, findings in self.findings.items()}
+        left_out = {pk: reason for pk, reason in reasons.items() if reason}
         unrated = elo.unrated(
             baselines, left_out, are_ratings=is_ordered(queue), withheld=board.withheld
         )

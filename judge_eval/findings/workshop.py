@@ -33,11 +33,7 @@ class TuningFigures(NamedTuple):
 
     def in_use(self, named: str) -> Judge | None:
         """Return the judge of that identifier; first the best of those that were not tuned."""
-        named_judges = [
-            named_figure.judge
-            for named_figure in self.figures
-            if str(named_figure.judge.pk) == named
-        ]
+        named_judges = [row.judge for row in self.figures if str(row.judge.pk) == named]
         untuned = [
             figure.judge
             for figure in self.figures
@@ -83,19 +79,11 @@ def tuning_figures(run: Run) -> TuningFigures:
         return TuningFigures([], behind=False)
     row = findings_of(run, TUNING_HALF)
     computed = RunFindings.read(row.data)
-    by_id = (
-        {judge_findings.id: judge_findings for judge_findings in computed.judges}
-        if computed
-        else {}
-    )
+    by_id = {findings.id: findings for findings in computed.judges} if computed else {}
     figures = []
     for judge in run.judges.order_by("position"):
-        judge_findings = by_id.get(str(judge.pk))
-        about = (
-            (judge_findings.overall, judge_findings.self_agreement, judge_findings.flips)
-            if judge_findings
-            else ()
-        )
+        findings = by_id.get(str(judge.pk))
+        about = (findings.overall, findings.self_agreement, findings.flips) if findings else ()
         figures.append(VariantFigure(judge, *about))
     behind = computed is None or row.seq < run.board.seq or is_sealing(run)
     order = best_first([figure.overall.value for figure in figures])

@@ -353,7 +353,10 @@ def _joined(parts: Sequence[str | bytes]) -> str | list[Message]:
         if is_text:
             content.append({"type": "text", "text": "\n\n".join(map(str, group))})
         else:
-            content += [_picture(png) for png in group]
+            for png in group:
+                assert isinstance(png, bytes)
+                url = f"data:image/png;base64,{b64encode(png).decode()}"
+                content.append({"type": "image_url", "image_url": {"url": url}})
     return content[0]["text"] if len(content) == 1 else content
 
 
@@ -446,9 +449,3 @@ def repair(request: Sequence[Message], reply: str, problem: str) -> list[Message
         {"role": "assistant", "content": sent},
         {"role": "user", "content": complaint},
     ]
-
-
-def _picture(png: str | bytes) -> Message:
-    assert isinstance(png, bytes)
-    url = f"data:image/png;base64,{b64encode(png).decode()}"
-    return {"type": "image_url", "image_url": {"url": url}}

@@ -346,14 +346,12 @@ def _tokens(text: str) -> Iterator[re.Match[str] | None]:
                 endless.add(mark)
             else:
                 position = end + len(mark)
-        elif token.lastgroup == "fence" or not _is_quoted(text, token):
-            yield token
+        else:
+            before, after = text[token.start() - 1 : token.start()], text[position : position + 1]
+            is_quoted = before in {"`", '"', "'"} and before == after
+            if token.lastgroup == "fence" or not is_quoted:
+                yield token
     yield None
-
-
-def _is_quoted(text: str, token: re.Match[str]) -> bool:
-    start, end = token.span()
-    return text[start - 1 : start] in {"`", '"', "'"} and text[start - 1] == text[end : end + 1]
 
 
 def _is_mention(text: str, tag: re.Match[str]) -> bool:
@@ -518,12 +516,12 @@ def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     return fields if len(fields) == len(pairs) else _Repeated(fields)
 
 
-def _integer(digits: str) -> float:
-    # Python refuses to read integers of thousands of digits; none of those is a score.
-    return int(digits) if len(digits) < 20 else float(digits)
-
-
-_decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, strict=False)
+# Python refuses to read integers of thousands of digits; none of those is a score.
+_decoder: Final = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=lambda digits: int(digits) if len(digits) < 20 else float(digits),
+    strict=False,
+)
 
 
 class _Scanned(NamedTuple):
@@ -645,6 +643,5 @@ def _reason(verdict: JsonObject) -> str:
         raise ReplyUnreadable("its reason is not text")
     lines = reason.strip().splitlines()
     words = " ".join(lines[0].split()) if lines else ""
-    return "".join(character for character in words if character.isprintable())[
-        :LONGEST_REASON
-    ].rstrip()
+    printable = "".join(character for character in words if character.isprintable())
+    return printable[:LONGEST_REASON].rstrip()

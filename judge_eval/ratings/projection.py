@@ -131,13 +131,8 @@ class Fold:
         checkpoint = Checkpoint.objects.filter(run=run, seq__lt=seq).order_by("-seq").first()
         if checkpoint is None:
             return cls(run, unrated)
-        return cls(
-            run,
-            unrated,
-            elo.Standings(**checkpoint.standings),
-            base=checkpoint.seq,
-            seq=checkpoint.seq,
-        )
+        standings, seq = elo.Standings(**checkpoint.standings), checkpoint.seq
+        return cls(run, unrated, standings, base=seq, seq=seq)
 
     def look_up(self, items: Iterable[UUID]) -> None:
         if unknown := set(items) - self.verdicts.keys():

@@ -308,10 +308,8 @@ def _test_judge(
         patterns = patterns_of(
             item[is_counted], (human[is_counted] * 2 + judge_holds[is_counted]).astype(np.uint64)
         )
-        row, holds = (
-            human[is_counted][patterns.pick],
-            judge_holds[is_counted][patterns.pick].astype(np.float64),
-        )
+        row = human[is_counted][patterns.pick]
+        holds = judge_holds[is_counted][patterns.pick].astype(np.float64)
         _, drawn = resampled_rates(patterns, row, holds, len(names), settings.resampling)
         low, high, method = interval_of(mean_over_raters(drawn), len(counted), settings.resampling)
         total = int(n[is_tested].sum())

@@ -202,18 +202,14 @@ def _two_way_interval(
     if numbers[0] < FEWEST_PROMPTS or numbers[1] < FEWEST_PEOPLE:
         return np.nan, np.nan
     both = np.unique(groups[0] * numbers[1] + groups[1], return_inverse=True)[1]
+    sums = [np.bincount(numbering, weights=right - theta) for numbering in (*groups, both)]
     by_prompts, by_people, by_both = (
-        _spread(right - theta, numbering) for numbering in (*groups, both)
+        float(len(apart) / (len(apart) - 1) * (apart**2).sum()) for apart in sums
     )
     # The difference may fall below either alone, and below nothing, by chance.
     variance = max(by_prompts + by_people - by_both, by_prompts, by_people)
     error = sqrt(variance) / len(right) / (theta * (1 - theta))
     return _around(theta, stdtrit(min(numbers) - 1, 0.975) * error)
-
-
-def _spread(apart: FloatArray, group: IntArray) -> float:
-    sums = np.bincount(group, weights=apart)
-    return float(len(sums) / (len(sums) - 1) * (sums**2).sum())
 
 
 def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> FloatArray:

@@ -146,34 +146,26 @@ def krippendorff_alpha(
     counts, pick, column = patterns_of(item, code.astype(np.uint64))
     label, (first, second) = code[pick], partners(column)
     first, second = (side[label[first] < label[second]] for side in (first, second))
-    label_pairs, row = np.unique(
-        np.stack([label[first], label[second]]), axis=1, return_inverse=True
-    )
+    pairs, row = np.unique(np.stack([label[first], label[second]]), axis=1, return_inverse=True)
     cells = sparse(
-        np.concatenate([row.ravel(), label + label_pairs.shape[1]]),
+        np.concatenate([row.ravel(), label + pairs.shape[1]]),
         np.concatenate([column[first], column]),
         np.concatenate([2 / (np.bincount(column)[column[first]] - 1), np.ones(len(label))]),
-        (label_pairs.shape[1] + int(code.max()) + 1, len(counts)),
+        (pairs.shape[1] + int(code.max()) + 1, len(counts)),
     )
 
     def alpha(sums: FloatArray) -> FloatArray:
-        together, labels = np.split(sums, [label_pairs.shape[1]])
+        together, labels = np.split(sums, [pairs.shape[1]])
         n = labels.sum(axis=0)
         if values is None:
             observed, expected = together.sum(axis=0), n * n - (labels * labels).sum(axis=0)
         else:
-            metric_values = np.broadcast_to(values[: len(labels), np.newaxis], labels.shape)
+            scale = np.broadcast_to(values[: len(labels), np.newaxis], labels.shape)
             if level == "ordinal":
-                metric_values = np.cumsum(labels, axis=0) - labels / 2
-            observed = (
-                together * (metric_values[label_pairs[0]] - metric_values[label_pairs[1]]) ** 2
-            ).sum(axis=0)
+                scale = np.cumsum(labels, axis=0) - labels / 2
+            observed = (together * (scale[pairs[0]] - scale[pairs[1]]) ** 2).sum(axis=0)
             expected = (
-                2
-                * n
-                * (labels * (metric_values - (labels * metric_values).sum(axis=0) / n) ** 2).sum(
-                    axis=0
-                )
+                2 * n * (labels * (scale - (labels * scale).sum(axis=0) / n) ** 2).sum(axis=0)
             )
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 

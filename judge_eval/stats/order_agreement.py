@@ -78,11 +78,8 @@ def order_credits(ratings: Ratings, verdicts: FloatArray, assigned: BoolArray) -
     """
     first_rows, second_rows, sign = ratings.pairs()
     first_rows, second_rows, sign = first_rows[sign != 0], second_rows[sign != 0], sign[sign != 0]
-    units, first, second = (
-        ratings.units[first_rows],
-        ratings.items[first_rows],
-        ratings.items[second_rows],
-    )
+    units, first = ratings.units[first_rows], ratings.items[first_rows]
+    second = ratings.items[second_rows]
     sums = np.zeros((2, ratings.n_units, verdicts.shape[1]))
     for judge, (grades, was_assigned) in enumerate(zip(verdicts.T, assigned.T, strict=True)):
         both = was_assigned[first] & was_assigned[second]

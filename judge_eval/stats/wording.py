@@ -328,10 +328,8 @@ class Words:
 
     @cached_property
     def _basis(self) -> str:
-        votes, on_prompts = (
-            number_of(self.votes, "vote"),
-            f" on {number_of(self.prompts, 'prompt')}",
-        )
+        votes = number_of(self.votes, "vote")
+        on_prompts = f" on {number_of(self.prompts, 'prompt')}"
         people = f"{self.voters:,} {'person' if self.voters == 1 else 'people'}"
         if self.labels:
             labels = "labels of the file"
