@@ -11,7 +11,7 @@ from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import OfRatings, Unordered
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling
 from judge_eval.stats.estimate import Share
-from judge_eval.stats.evidence_order import Entered, PromptQueue
+from judge_eval.stats.evidence_order import EnteredVotes, PromptQueue
 from judge_eval.stats.judge_figures import (
     overall_agreement,
     paired_differences,
@@ -53,14 +53,14 @@ class Agreement(NamedTuple):
     """
 
     overall: list[Share]
-    entered: Entered
+    entered: EnteredVotes
     differences: FloatArray
     two_way: FloatArray
     compared: Codes | FloatArray
     people: Share | None = None
     of_ratings: list[OfRatings] | None = None
     unordered: Unordered | None = None
-    by_answer: Sequence[Entered] = ()
+    by_answer: Sequence[EnteredVotes] = ()
 
 
 def agreement_of(outcomes: RunOutcomes) -> Agreement:

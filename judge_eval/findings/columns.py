@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from operator import attrgetter
-from typing import Final, Literal
+from typing import Final, Literal, TypedDict
 
 from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
 from humanjudge.lib.text import fixed, listed, odds, usd
@@ -111,14 +111,20 @@ def _share_files(file: str, attribute: str) -> dict[str, str]:
     return {f"{file}{end}": f"{attribute}.{part}" for end, part in _SHARE_FIELDS.items()}
 
 
+class _ShareOptions(TypedDict):
+    cell: Callable[[JudgeFindings], Cell]
+    best: str
+    files: dict[str, str]
+
+
 def _share(
     attribute: str, counted: str, nothing: str, *, file: str = "", decimals: int = 0
-) -> tuple[Callable[[JudgeFindings], Cell], str, dict[str, str]]:
-
+) -> _ShareOptions:
     def cell(judge: JudgeFindings) -> Cell:
         return share_cell(attrgetter(attribute)(judge), counted, nothing, decimals=decimals)
 
-    return cell, f"{attribute}.value", _share_files(file or attribute, attribute)
+    files = _share_files(file or attribute, attribute)
+    return {"cell": cell, "best": f"{attribute}.value", "files": files}
 
 
 def _sentence(words: str | None) -> str:
@@ -243,21 +249,31 @@ def _seconds_cell(judge: JudgeFindings) -> Cell:
 
 # In place of the first column, where judges are ranked by the order of ratings.
 BY_ORDER: Final = BoardColumn(
-    *("overall", "Agreement", "% in people's order"),
-    "Of two outputs that one person rated differently, how often the judge rates the same one "
-    "higher; equal ratings count half, no verdict counts nothing. Whoever always gives the same "
-    "rating has 50 %. Judges are listed by it.",
-    *("how-order", _overall_cell, "overall.value"),
+    figure="overall",
+    title="Agreement",
+    unit="% in people's order",
+    about=(
+        "Of two outputs that one person rated differently, how often the judge rates the same one "
+        "higher; equal ratings count half, no verdict counts nothing. Whoever always gives the "
+        "same rating has 50 %. Judges are listed by it."
+    ),
+    anchor="how-order",
+    cell=_overall_cell,
+    best="overall.value",
 )
 _MEAN: Final = "The mean over people, each compared on all items that both rated."
 # What is shown of ratings beside their order.
 OF_RATINGS: Final = (
     BoardColumn(
-        *("exact_agreement", "Same rating", "% of votes"),
-        "Of the votes on what it was asked about, those with the same rating. A judge that always "
-        "gives the most frequent rating has much of it.",
-        "how-order",
-        *_share("of_ratings.exact", "votes", UNVOTED, file="exact_agreement"),
+        figure="exact_agreement",
+        title="Same rating",
+        unit="% of votes",
+        about=(
+            "Of the votes on what it was asked about, those with the same rating. A judge that "
+            "always gives the most frequent rating has much of it."
+        ),
+        anchor="how-order",
+        **_share("of_ratings.exact", "votes", UNVOTED, file="exact_agreement"),
     ),
     _rating_column("quadratic_kappa", "Kappa", "quadratic", f"How close ratings are. {_MEAN}"),
     _rating_column("spearman", "Spearman", "rank correlation", _MEAN),
@@ -270,33 +286,57 @@ _RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
 # What stands on the board: the judges' names and these.
 MAIN_COLUMNS: Final = (
     BoardColumn(
-        *("overall", "Agreement", "% of votes, interval"),
-        "Of the votes on what the judge was asked about, those that chose the same. No verdict "
-        "counts as wrong here. Judges are listed by it.",
-        *("how-overall", _overall_cell, "overall.value"),
-        _share_files("overall_agreement", "overall"),
+        figure="overall",
+        title="Agreement",
+        unit="% of votes, interval",
+        about=(
+            "Of the votes on what the judge was asked about, those that chose the same. No verdict "
+            "counts as wrong here. Judges are listed by it."
+        ),
+        anchor="how-overall",
+        cell=_overall_cell,
+        best="overall.value",
+        files=_share_files("overall_agreement", "overall"),
     ),
     BoardColumn(
-        *("rank", "Rank", "range"),
-        "1 and the number of judges that beat it, up to all less those it beats. The best judge "
-        "has rank 1 alone.",
-        *("how-claims", _rank_cell, "-rank_high"),
-        {"rank_low": "rank_low", "rank_high": "rank_high"},
+        figure="rank",
+        title="Rank",
+        unit="range",
+        about=(
+            "1 and the number of judges that beat it, up to all less those it beats. The best "
+            "judge has rank 1 alone."
+        ),
+        anchor="how-claims",
+        cell=_rank_cell,
+        best="-rank_high",
+        files={"rank_low": "rank_low", "rank_high": "rank_high"},
     ),
     BoardColumn(
-        *("beats", "Beats", "by evidence"),
-        "Judges, and the floor of all baselines, for which the evidence that this one is better "
-        "has reached the threshold; below it the baseline that it is farthest from beating. It may "
-        "be looked at after every vote.",
-        *("how-claims", lambda judge: Cell(), "-rank_high"),
-        {"beats_floor": "beats_floor"},
+        figure="beats",
+        title="Beats",
+        unit="by evidence",
+        about=(
+            "Judges, and the floor of all baselines, for which the evidence that this one is "
+            "better has reached the threshold; below it the baseline that it is farthest from "
+            "beating. It may be looked at after every vote."
+        ),
+        anchor="how-claims",
+        cell=lambda judge: Cell(),
+        best="-rank_high",
+        files={"beats_floor": "beats_floor"},
     ),
     BoardColumn(
-        *("elo", "ELO", "live"),
-        "The rating of the judges among themselves after the last vote. It depends on the order of "
-        "the votes: below it is where 90 % of other orders put it. It ranks nobody.",
-        *("how-elo", lambda judge: Cell(), "elo_other_orders_high"),
-        {
+        figure="elo",
+        title="ELO",
+        unit="live",
+        about=(
+            "The rating of the judges among themselves after the last vote. It depends on the "
+            "order of the votes: below it is where 90 % of other orders put it. It ranks nobody."
+        ),
+        anchor="how-elo",
+        cell=lambda judge: Cell(),
+        best="elo_other_orders_high",
+        files={
             "elo": "",
             "elo_other_orders_low": "elo_other_orders_low",
             "elo_other_orders_high": "elo_other_orders_high",
@@ -305,18 +345,26 @@ MAIN_COLUMNS: Final = (
         is_of_parts=False,
     ),
     BoardColumn(
-        *("correct", "Cost", "US$ per right verdict"),
-        "What all its calls cost, for each verdict that a person would have given too.",
-        *("how-price", _correct_cell, "-cost_per_correct_usd"),
-        {"cost_per_correct_usd": "cost_per_correct_usd"},
+        figure="correct",
+        title="Cost",
+        unit="US$ per right verdict",
+        about="What all its calls cost, for each verdict that a person would have given too.",
+        anchor="how-price",
+        cell=_correct_cell,
+        best="-cost_per_correct_usd",
+        files={"cost_per_correct_usd": "cost_per_correct_usd"},
         topic="prices",
         is_of_parts=False,
     ),
     BoardColumn(
-        *("seconds", "Time", "seconds per verdict"),
-        "How long a verdict takes, on average.",
-        *("how-price", _seconds_cell, "-seconds_per_verdict"),
-        {"seconds_per_verdict": "seconds_per_verdict"},
+        figure="seconds",
+        title="Time",
+        unit="seconds per verdict",
+        about="How long a verdict takes, on average.",
+        anchor="how-price",
+        cell=_seconds_cell,
+        best="-seconds_per_verdict",
+        files={"seconds_per_verdict": "seconds_per_verdict"},
         topic="times",
         is_of_parts=False,
     ),
@@ -324,104 +372,153 @@ MAIN_COLUMNS: Final = (
 # What stands folded below them.
 FURTHER_COLUMNS: Final = (
     BoardColumn(
-        *("always", "Agreement", "%, always valid"),
-        "The interval that is valid even if you look every day: the thin line of the picture.",
-        "how-overall",
-        lambda judge: _overall_within(judge, judge.always_low, judge.always_high),
-        "overall.value",
-        {f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high", "why")},
+        figure="always",
+        title="Agreement",
+        unit="%, always valid",
+        about=(
+            "The interval that is valid even if you look every day: the thin line of the picture."
+        ),
+        anchor="how-overall",
+        cell=lambda judge: _overall_within(judge, judge.always_low, judge.always_high),
+        best="overall.value",
+        files={
+            f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high", "why")
+        },
     ),
     BoardColumn(
-        *("two-way", "Agreement", "%, other people"),
-        "The interval for other prompts and other people than those who voted.",
-        *("how-overall", _two_way_cell, "overall.value"),
-        {f"overall_agreement_two_way_{end}": f"two_way_{end}" for end in ("low", "high")},
+        figure="two-way",
+        title="Agreement",
+        unit="%, other people",
+        about="The interval for other prompts and other people than those who voted.",
+        anchor="how-overall",
+        cell=_two_way_cell,
+        best="overall.value",
+        files={f"overall_agreement_two_way_{end}": f"two_way_{end}" for end in ("low", "high")},
         is_optional=True,
     ),
     BoardColumn(
-        *("agreement", "When it answers", "% of votes"),
-        "Of the votes on what it has a verdict on, those that chose the same.",
-        "how-agreement",
-        *_share("agreement", "votes", UNVOTED, decimals=1),
+        figure="agreement",
+        title="When it answers",
+        unit="% of votes",
+        about="Of the votes on what it has a verdict on, those that chose the same.",
+        anchor="how-agreement",
+        **_share("agreement", "votes", UNVOTED, decimals=1),
     ),
     BoardColumn(
-        *("coverage", "Coverage", "% answered"),
-        "Of what it was asked about, what it has a verdict on.",
-        "how-agreement",
-        *_share("coverage", "asked about", _UNASKED),
+        figure="coverage",
+        title="Coverage",
+        unit="% answered",
+        about="Of what it was asked about, what it has a verdict on.",
+        anchor="how-agreement",
+        **_share("coverage", "asked about", _UNASKED),
     ),
     BoardColumn(
-        *("sensitivity", "Sensitivity", "% of flags"),
-        "Of the votes that flag an item, those on which it flags too: how many faults it finds.",
-        "how-flags",
-        *_share("sensitivity", "flags", _UNFLAGGED),
+        figure="sensitivity",
+        title="Sensitivity",
+        unit="% of flags",
+        about=(
+            "Of the votes that flag an item, those on which it flags too: how many faults it finds."
+        ),
+        anchor="how-flags",
+        **_share("sensitivity", "flags", _UNFLAGGED),
         kind_figure="flags",
     ),
     BoardColumn(
-        *("specificity", "Specificity", "% of passes"),
-        "Of the votes that pass an item, those on which it passes too: how rarely it raises a "
-        "false alarm.",
-        "how-flags",
-        *_share("specificity", "passes", _UNPASSED),
+        figure="specificity",
+        title="Specificity",
+        unit="% of passes",
+        about=(
+            "Of the votes that pass an item, those on which it passes too: how rarely it raises a "
+            "false alarm."
+        ),
+        anchor="how-flags",
+        **_share("specificity", "passes", _UNPASSED),
         kind_figure="flags",
     ),
     BoardColumn(
-        *("consistency", "Consistency", "% alike in both orders"),
-        "Of the pairs asked in both orders, those with one answer.",
-        "how-position",
-        *_share("consistency", "pairs", _ONE_ORDER),
+        figure="consistency",
+        title="Consistency",
+        unit="% alike in both orders",
+        about="Of the pairs asked in both orders, those with one answer.",
+        anchor="how-position",
+        **_share("consistency", "pairs", _ONE_ORDER),
         topic="answers in both orders",
         kind_figure="orders",
     ),
     BoardColumn(
-        *("single", "Per answer", "% of votes"),
-        "Agreement of each single answer. How much higher it is than the agreement is what "
-        "a judge loses by answering otherwise with the sides swapped.",
-        "how-position",
-        *_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
+        figure="single",
+        title="Per answer",
+        unit="% of votes",
+        about=(
+            "Agreement of each single answer. How much higher it is than the agreement is what "
+            "a judge loses by answering otherwise with the sides swapped."
+        ),
+        anchor="how-position",
+        **_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
         topic="answers in both orders",
         kind_figure="orders",
     ),
     BoardColumn(
-        *("first", "Position bias", "% picked first"),
-        "Of the answers for a side, those for what was shown first, or to people on the left. "
-        "Half is fair.",
-        "how-position",
-        *_share("first_position", "answers for a side", _NO_SIDE),
+        figure="first",
+        title="Position bias",
+        unit="% picked first",
+        about=(
+            "Of the answers for a side, those for what was shown first, or to people on the left. "
+            "Half is fair."
+        ),
+        anchor="how-position",
+        **_share("first_position", "answers for a side", _NO_SIDE),
         topic="preference for what stands first",
         kind_figure="orders",
     ),
     BoardColumn(
-        *("rating", "Bradley-Terry", "points"),
-        "What ELO would be without the order of the votes. Copies of a judge on the board move it.",
-        *("how-elo", _rating_cell, "rating.value"),
-        {"bradley_terry": "rating.value"}
+        figure="rating",
+        title="Bradley-Terry",
+        unit="points",
+        about=(
+            "What ELO would be without the order of the votes. Copies of a judge on the board "
+            "move it."
+        ),
+        anchor="how-elo",
+        cell=_rating_cell,
+        best="rating.value",
+        files={"bradley_terry": "rating.value"}
         | {f"bradley_terry_{name}": f"rating.{name}" for name in _RATING_FIELDS},
     ),
     BoardColumn(
-        *("ties", "Letters", "not told apart"),
-        "Judges share a letter where neither beats the other; the best judge shares none.",
-        "how-claims",
-        lambda judge: Cell(judge.ties) if judge.ties or judge.is_baseline else missing(UNVOTED),
-        "-rank_high",
-        {"ties": "ties"},
+        figure="ties",
+        title="Letters",
+        unit="not told apart",
+        about="Judges share a letter where neither beats the other; the best judge shares none.",
+        anchor="how-claims",
+        cell=lambda judge: (
+            Cell(judge.ties) if judge.ties or judge.is_baseline else missing(UNVOTED)
+        ),
+        best="-rank_high",
+        files={"ties": "ties"},
     ),
     BoardColumn(
-        *("cost", "Cost", "US$ per verdict"),
-        "What all its calls cost, failed ones too, for each verdict.",
-        "how-price",
-        lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why),
-        "-cost_per_verdict_usd",
-        {"cost_per_verdict_usd": "cost_per_verdict_usd"},
+        figure="cost",
+        title="Cost",
+        unit="US$ per verdict",
+        about="What all its calls cost, failed ones too, for each verdict.",
+        anchor="how-price",
+        cell=lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why),
+        best="-cost_per_verdict_usd",
+        files={"cost_per_verdict_usd": "cost_per_verdict_usd"},
         topic="prices",
         is_of_parts=False,
     ),
     BoardColumn(
-        *("itself", "Self-agreement", "% alike when asked again"),
-        "Of the same question asked again in the same order: how often two answers are equal, as a "
-        "mean over items.",
-        "how-itself",
-        *_share("self_agreement", "items", "It was not asked the same again."),
+        figure="itself",
+        title="Self-agreement",
+        unit="% alike when asked again",
+        about=(
+            "Of the same question asked again in the same order: how often two answers are equal, "
+            "as a mean over items."
+        ),
+        anchor="how-itself",
+        **_share("self_agreement", "items", "It was not asked the same again."),
         is_optional=True,
     ),
     *OF_RATINGS,

@@ -17,7 +17,7 @@ from judge_eval.findings.agreement import (
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
 from judge_eval.findings.corrected import generator_rates
-from judge_eval.findings.load import RunOutcomes, Spent
+from judge_eval.findings.load import JudgeSpending, RunOutcomes
 from judge_eval.findings.model import (
     MOST_MODELS,
     PEOPLE,
@@ -356,7 +356,7 @@ class Prices(TypedDict):
     cost_why: str | None
 
 
-def _prices(spent: Spent, agreement: float | None) -> Prices:
+def _prices(spent: JudgeSpending, agreement: float | None) -> Prices:
     verdict_cost = spent.usd / spent.verdicts if spent.usd is not None and spent.verdicts else None
     correct_cost = verdict_cost / agreement if verdict_cost is not None and agreement else None
     nothing = "None of its verdicts was right." if spent.verdicts else "It has given no verdict."

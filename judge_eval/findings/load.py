@@ -47,7 +47,7 @@ MOST_GROUPS: Final = 20
 SOME_VOTES: Final = ("group", "at")
 
 
-class Spent(NamedTuple):
+class JudgeSpending(NamedTuple):
     """What a judge's verdicts took; `why` says why it is not known what they cost."""
 
     usd: float | None = None
@@ -82,7 +82,7 @@ class RunOutcomes(NamedTuple):
     choices: tuple[str, ...]
     counted_votes: AsOf
     judges: list[Judge]
-    spent: list[Spent]
+    spent: list[JudgeSpending]
     positions: Counts
     prompts: Counts
     table: OutcomesTable
@@ -148,7 +148,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE_RUN) -> RunOutcomes:
             part=part.in_words,
         ),
         judges=judges,
-        spent=[Spent() for _ in judges] if part.kind else list(_spent(run, judges)),
+        spent=[JudgeSpending() for _ in judges] if part.kind else list(_spent(run, judges)),
         positions=inside,
         prompts=prompts,
         table=OutcomesTable(tally, codes.astype(np.int16)),
@@ -351,7 +351,7 @@ def _floor(judges: Sequence[Judge], orders: Counts) -> BoolArray:
     return floor
 
 
-def _spent(run: Run, judges: list[Judge]) -> Iterator[Spent]:
+def _spent(run: Run, judges: list[Judge]) -> Iterator[JudgeSpending]:
     """Return what verdicts took on items in the figures: of others no ledger tells."""
     is_done = Q(state=Verdict.State.DONE)
     # Whole numbers: their sum is the same in whatever order the database meets them.
@@ -381,7 +381,7 @@ def _spent(run: Run, judges: list[Judge]) -> Iterator[Spent]:
         elif unpriced:
             reason = f"The price of {unpriced} of its calls is not known."
         total = None if reason else sum(nano or 0 for nano in nanos) / 1e9
-        yield Spent(total, reason, time / timed / 1_000_000 if timed else None, number)
+        yield JudgeSpending(total, reason, time / timed / 1_000_000 if timed else None, number)
 
 
 # --- for score files ----------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def _answer_text(text: str, *, anywhere: bool = False) -> str:
     return answer
 
 
-class Extracted(NamedTuple):
+class ExtractedOutput(NamedTuple):
     """An output, and in words every change between it and the reply."""
 
     output: str
@@ -187,7 +187,7 @@ class Extracted(NamedTuple):
     language: str = ""
 
 
-def extract(reply: str, kind: str) -> Extracted:
+def extract(reply: str, kind: str) -> ExtractedOutput:
     """Return the output that a reply holds, or raise ReplyUnreadable.
 
     Of ``svg`` it is the last complete drawing, but no draft where the final one is cut off; of
@@ -203,7 +203,7 @@ def extract(reply: str, kind: str) -> Extracted:
     if thinking := len(text) - len(answer):
         changes.append(f"left out {thinking:,} characters of thinking")
     output, more = read(answer)
-    return Extracted(output, (*changes, *more), _language(answer) if kind == "code" else "")
+    return ExtractedOutput(output, (*changes, *more), _language(answer) if kind == "code" else "")
 
 
 def _language(text: str) -> str:
@@ -264,7 +264,7 @@ def _left_out(before: str, after: str) -> list[str]:
     return [f"left out {ahead:,} characters before and {behind:,} after"]
 
 
-def with_namespaces(svg: str) -> Extracted:
+def with_namespaces(svg: str) -> ExtractedOutput:
     """Return a drawing with the namespaces that it needs and does not declare.
 
     >>> with_namespaces('<svg viewBox="0 0 9 9"/>').changes
@@ -274,7 +274,7 @@ def with_namespaces(svg: str) -> Extracted:
     """
     tag = next((tag for tag in _TOKEN.finditer(svg) if tag["open"]), None)
     if tag is None:
-        return Extracted(svg, ())
+        return ExtractedOutput(svg, ())
     attributes = _QUOTED.sub('""', tag["attributes"])
     names = []
     if not _XMLNS.search(attributes):
@@ -284,7 +284,7 @@ def with_namespaces(svg: str) -> Extracted:
     added = "".join(f' {name}="{namespace}"' for name, namespace in names)
     place = tag.start() + len("<svg")
     mended = svg[:place] + added + svg[place:]
-    return Extracted(mended, tuple(f"added {name}" for name, _ in names))
+    return ExtractedOutput(mended, tuple(f"added {name}" for name, _ in names))
 
 
 class _Drawing(NamedTuple):
@@ -524,7 +524,7 @@ _decoder: Final = json.JSONDecoder(
 )
 
 
-class _Scanned(NamedTuple):
+class _ScannedJson(NamedTuple):
     """The last JSON object of a text and where it ends, and what is wrong behind it, from where."""
 
     last: JsonObject | None
@@ -550,20 +550,20 @@ def _last_object(text: str) -> tuple[JsonObject | None, str]:
     return scanned.last, text[scanned.end :]
 
 
-def _scanned(text: str) -> _Scanned:
-    scanned = _Scanned(None, "", 0)
+def _scanned(text: str) -> _ScannedJson:
+    scanned = _ScannedJson(None, "", 0)
     position = faults = 0
     while (brace := _BRACE.search(text, position)) and faults < _MOST_FAULTS:
         try:
             last, position = _decoder.raw_decode(text, brace.start())
-            scanned = _Scanned(last, "", 0, position)
+            scanned = _ScannedJson(last, "", 0, position)
         except json.JSONDecodeError as error:
             # On behind the fault, not behind the brace: what is inside a broken object is no
             # answer, and hardly a character is read twice.
             position = max(error.pos, brace.end())
             problem = f"{error.msg} (line {error.lineno}, column {error.colno})"
             broken_from = scanned.broken_from if scanned.problem else brace.start()
-            scanned = _Scanned(None, problem, broken_from)
+            scanned = _ScannedJson(None, problem, broken_from)
             faults += 1
         except RecursionError:
             raise ReplyUnreadable("its JSON is nested too deeply") from None

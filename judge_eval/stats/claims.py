@@ -34,7 +34,7 @@ from judge_eval.stats.evidence import (
     two_figures,
     whole_floor,
 )
-from judge_eval.stats.evidence_order import NOBODY, Entered, ItemOpened, enter
+from judge_eval.stats.evidence_order import NOBODY, EnteredVotes, ItemOpened, enter
 from judge_eval.stats.outcomes_table import UNASSIGNED
 
 # Evidence beyond this is not told apart, and could be more than a float holds.
@@ -161,7 +161,7 @@ class JudgeClaims:
 
 
 def claims(
-    entered: Entered,
+    entered: EnteredVotes,
     is_baseline: BoolArray,
     agreement: FloatArray,
     votes_left: int = 0,
@@ -170,7 +170,7 @@ def claims(
     *,
     is_silent: BoolArray | None = None,
     margin: float = MARGIN,
-    by_answer: Sequence[Entered] = (),
+    by_answer: Sequence[EnteredVotes] = (),
     is_partly_asked: BoolArray | None = None,
 ) -> JudgeClaims:
     """Put together what may be claimed of judges.
@@ -347,7 +347,7 @@ def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntA
     return np.where(ends[:, :1] <= ends[:, 1:], ends, np.nan)
 
 
-def differences_always_valid(entered: Entered) -> FloatArray:
+def differences_always_valid(entered: EnteredVotes) -> FloatArray:
     """Return the ends of paired differences that hold however often one looks, shape (2, J, J).
 
     By how much more of the votes on comparisons that both were asked about the judge of the row
@@ -460,7 +460,9 @@ def _counted(
     return kinds, counts.reshape(len(kinds), columns)
 
 
-def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = MARGIN) -> BoolArray:
+def practically_same(
+    entered: EnteredVotes, is_baseline: BoolArray, margin: float = MARGIN
+) -> BoolArray:
     """Tell which judges differ by less than a margin in agreement per vote, shape (J, J).
 
     Two bets have each reached (pairs of judges) / 0.05, so that all that is claimed holds at once:

@@ -14,7 +14,7 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import LEADS, SIGNIFICANCE
-from judge_eval.stats.evidence_order import Entered
+from judge_eval.stats.evidence_order import EnteredVotes
 from judge_eval.stats.judge_figures import ratio
 
 NEVER: Final = -1
@@ -58,7 +58,7 @@ class Evidence:
         return np.asarray(self.since != NEVER)
 
 
-def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
+def evidence(entered: EnteredVotes, thresholds: FloatArray) -> Evidence:
     """Weigh every two judges; `thresholds`, of shape (J, J), are those of the function so named.
 
     Examples

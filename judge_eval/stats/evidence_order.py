@@ -79,7 +79,7 @@ Event: TypeAlias = ItemOpened | VotesRequired | VoteCast | OutOfOrder | VotingCl
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Entered:
+class EnteredVotes:
     """The n prompts that have entered, in that order, and what each brings for J judges.
 
     `seqs`, of shape (n,), are the entries with which they entered. `right` and `votes`, of shape
@@ -129,7 +129,7 @@ Order: TypeAlias = Mapping[int, int] | Sequence[int]
 
 def enter(
     events: Iterable[Event], prompt_order: Order, comparison_order: Order | None = None
-) -> Entered:
+) -> EnteredVotes:
     """Let prompts enter as the ledger goes on, whose `events` are in its order.
 
     ``prompt_order[p]`` is the place of prompt p, and ``comparison_order[c]`` that of comparison c
@@ -305,7 +305,7 @@ class PromptQueue:
         order = self.comparison_order
         return sorted(comparisons, key=None if order is None else order.__getitem__)
 
-    def entered(self, only: int | None = None) -> Entered:
+    def entered(self, only: int | None = None) -> EnteredVotes:
         """Return what has entered; with `only`, of its votes those for this choice."""
         entries = list(self.entries.values())
         parts = [part for entry in entries for part in entry.votes]
@@ -328,7 +328,7 @@ class PromptQueue:
         shared, apart = _apart(right, assigned, ends)
         required = np.array([*self.sizes.values()], np.int64)
         most, _ = self._most()
-        return Entered(
+        return EnteredVotes(
             prompts=tuple(self.entries),
             seqs=np.array([entry.seq for entry in entries], np.int64),
             right=_sums(right, ends),

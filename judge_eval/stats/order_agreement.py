@@ -16,7 +16,7 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import Share
-from judge_eval.stats.evidence_order import Entered, Event, Order, PromptQueue, carriers
+from judge_eval.stats.evidence_order import EnteredVotes, Event, Order, PromptQueue, carriers
 from judge_eval.stats.judge_figures import ratio, share_of_prompts
 
 # Twenty thousand items of one prompt make 200 million pairs.
@@ -141,7 +141,7 @@ def enter_units(
     ratings: Ratings,
     verdicts: FloatArray,
     assigned: BoolArray,
-) -> Entered:
+) -> EnteredVotes:
     """Let units enter as prompts do; each brings its share, whatever its size. See `enter`.
 
     Of `events` the prompts are units, by the numbers of `unit_order`, and the choice of a vote is
@@ -170,7 +170,7 @@ def enter_units(
     names = names[np.argsort(-counts, kind="stable")[:MOST_CARRIERS]]
     without = ((name, ahead(entered_ratings.select(voters != name))) for name in names.tolist())
     rest = sum(unit not in queue.entries for unit in queue.sizes)
-    return Entered(
+    return EnteredVotes(
         prompts=tuple(queue.entries),
         seqs=np.array([entry.seq for entry in entries], np.int64),
         right=np.nan_to_num(shares),

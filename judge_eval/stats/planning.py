@@ -275,7 +275,7 @@ def most_saved(study: Study) -> float:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What a study needs; nothing but its votes per item where no number of items is enough."""
 
     votes_per_item: int
@@ -285,7 +285,9 @@ class Plan:
     people: int | None = None
 
 
-def plan(study: Study, method: Method, *, seconds_per_vote: float, hours_per_person: float) -> Plan:
+def plan(
+    study: Study, method: Method, *, seconds_per_vote: float, hours_per_person: float
+) -> StudyPlan:
     """Return the items, votes, hours and people that a study needs.
 
     People are as many as the hours take, and at least one for each vote on an item.
@@ -300,8 +302,8 @@ def plan(study: Study, method: Method, *, seconds_per_vote: float, hours_per_per
     require(hours_per_person > 0, "hours_per_person: above 0")
     items = items_for(study, method)
     if items is None:
-        return Plan(study.votes_per_item, None)
+        return StudyPlan(study.votes_per_item, None)
     votes = items * study.votes_per_item
     hours = votes * seconds_per_vote / 3600
     people = max(study.votes_per_item, ceil(hours / hours_per_person))
-    return Plan(study.votes_per_item, items, votes, hours, people)
+    return StudyPlan(study.votes_per_item, items, votes, hours, people)
