@@ -34,7 +34,7 @@ Labels = dict[str, Answers]
 
 
 class TaskAnswers(NamedTuple):
-    """What people and judges answered to one task, on one of `every` so many items."""
+    """What people and judges answered to one task, one of every `sampling_step` items."""
 
     task: str
     people: Labels

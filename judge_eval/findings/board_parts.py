@@ -59,8 +59,6 @@ BEFORE_VOTES: Final = tuple(
 
 
 class JudgeTables(NamedTuple):
-    """The table of the board, and the one of further figures where people have voted."""
-
     main: Table
     further_figures: Table | None
 
@@ -155,7 +153,6 @@ class Comparisons(TypedDict, total=False):
 
 
 def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[BoardLine]) -> Comparisons:
-    """Return the pictures and tables of the judges of a page, in the order of its lines."""
     ids = [line.id for line in page_lines if line.findings]
     return {
         "plot": plot_of(figures, ids),

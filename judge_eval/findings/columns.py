@@ -83,7 +83,6 @@ class BoardColumn:
 
     @property
     def is_of_calls(self) -> bool:
-        """Whether it is of the calls of a judge; a baseline makes none."""
         return self.topic in ("prices", "times")
 
     def order(self, judge: JudgeFindings) -> float | None:

@@ -330,7 +330,6 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
 
 
 def _course(outcomes: RunOutcomes, ranked: Sequence[int]) -> VoteCourse | None:
-    """Return the agreement of the first of the ranked judges as votes came in."""
     history, leading = outcomes.history, [*ranked[:MOST_LEADING]]
     number = len(history.votes)
     is_of_file = 2 * history.imported > number

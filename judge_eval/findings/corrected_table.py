@@ -202,7 +202,6 @@ def _both_bad(rows: Sequence[Rates]) -> list[str]:
 
 
 def corrected_file_rows(figures: RunFindings) -> list[dict[str, Value]]:
-    """Return a line for each generator and judge."""
     names = {judge.id: judge.name for judge in figures.judges}
     rows = []
     for generator in figures.generators:

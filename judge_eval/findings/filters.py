@@ -101,7 +101,6 @@ class Slice:
 
     @property
     def up_to(self) -> int | None:
-        """The last entry whose votes are in it, where it is frozen there."""
         return int(self.value) if self.kind == "at" else None
 
     @property
@@ -154,7 +153,6 @@ class Slice:
         return votes.filter(item__in=self.pairs(run)) if self.kind else votes
 
     def voted(self, run: Run) -> QuerySet[Entry, UUID]:
-        """Return the items with votes of this part, each once."""
         votes = Entry.objects.filter(
             queue=run.queue_id, kind=Entry.Kind.VOTE, seq__isnull=False, retracted=False
         )

@@ -29,7 +29,6 @@ UNJUDGED = "It has given no verdict on its outputs."
 
 
 def pass_rates_table(figures: RunFindings, tags: Tags = MappingProxyType({})) -> Table:
-    """Show how often the outputs of each model pass, by people and by each judge."""
     heads = [Head("Model", css=""), Head("Outputs"), Head("People", "% passed")]
     heads += [
         Head(_tagged(judge.name, tags, judge.id), css=_turned(judge)) for judge in figures.judges

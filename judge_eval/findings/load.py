@@ -48,7 +48,7 @@ SOME_VOTES: Final = ("group", "at")
 
 
 class JudgeSpending(NamedTuple):
-    """What a judge's verdicts took; `why` says why it is not known what they cost."""
+    """What a judge's verdicts took; `reason` says why it is not known what they cost."""
 
     usd: float | None = None
     reason: str | None = OF_THE_WHOLE
@@ -201,7 +201,6 @@ def _left_out(run: Run) -> list[str]:
 
 
 def _tuned_on(run: Run, items: Sequence[UUID]) -> set[int]:
-    """Return the rows of items on which judges were tuned."""
     if run.queue.held_out_from is None:
         return set()
     tuning_items = set(run.queue.items.filter(is_held_out=False).values_list("pk", flat=True))
@@ -247,7 +246,6 @@ def _items(
 
 
 def _counted(votes: QuerySet[Entry], positions: Counts, choices: Sequence[str]) -> Counts:
-    """Count the votes on items at some positions for each of the choices."""
     places = {position: place for place, position in enumerate(positions.tolist())}
     codes = {choice: code for code, choice in enumerate(choices)}
     tally = np.zeros((len(positions), len(choices)), dtype=np.int64)

@@ -75,12 +75,10 @@ def agreement_chart(figures: RunFindings, only: Collection[str] | None = None) -
 
 
 def plot_of(figures: RunFindings, only: Collection[str] | None = None) -> Plot | None:
-    """Lay out the same for a page; None where no judge has a figure."""
     return agreement_chart(figures, only).for_page()
 
 
 def chart_names(figures: RunFindings) -> set[str]:
-    """Return the names of the charts that there are figures for."""
     names = (PICTURE, *figures.rate_charts.values(), MODEL_RATINGS, MODEL_RATES)
     return {name for name in names if graph_of(figures, name)}
 
@@ -129,7 +127,6 @@ def _winning_rates(test: AltTest) -> LineGraph | None:
 
 
 def course_graph(figures: RunFindings) -> LineGraph | None:
-    """Lay out the agreement of the leading judges as votes came in, with the floor across."""
     if figures.course is None:
         return None
     names = {judge.id: judge.name for judge in figures.judges}

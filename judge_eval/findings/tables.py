@@ -115,7 +115,6 @@ def _row(columns: Sequence[BoardColumn], row: RowFigures) -> Row:
 
 
 def group_table(findings: RunFindings) -> Table | None:
-    """Return a row for each group; nothing where nobody is in one."""
     if not findings.groups:
         return None
     # The best by all votes, then the baselines.

@@ -43,7 +43,6 @@ class TuningFigures(NamedTuple):
         return next(iter([*named_judges, *untuned]), None)
 
     def difference(self, judge: Judge, other_judge: Judge) -> tuple[float | None, ...]:
-        """Return by how much a judge agrees more than another one, and its interval's ends."""
         ids = (
             [judge_findings.id for judge_findings in self.computed.judges] if self.computed else []
         )

@@ -294,7 +294,6 @@ class _Drawing(NamedTuple):
 
 
 def _last_drawing(text: str) -> tuple[int, int]:
-    """Return where the last complete top-level drawing begins and ends."""
     complete, cut = _drawings(text)
     # A last one with nothing in it is a mention: "I put it into <svg></svg> tags".
     last = ([drawing for drawing in complete if drawing.is_drawn] or complete)[-1:]

@@ -326,7 +326,6 @@ def _unblinded(entry: Fact) -> int:
 
 
 def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
-    """Count on how many items each judge was asked, and on how many it answered."""
     verdicts = [verdict for payload in payloads for verdict in untuned(payload)]
     requested = Counter(verdict["judge"] for verdict in verdicts)
     answered = Counter(verdict["judge"] for verdict in verdicts if verdict["winner"] is not None)

@@ -20,10 +20,10 @@ from judge_eval.stats.estimate import (
     PASSES,
     Estimate,
     LeftOut,
+    check_option,
     left_out,
     no_figure,
     require,
-    require_option,
     wilson,
 )
 from judge_eval.stats.labels import (
@@ -94,8 +94,8 @@ class AltTestSettings:
         require(0 < self.q < 1, "q must be between 0 and 1")
         require(others >= 2, "min_humans_per_item must be at least 2: someone must be left")
         require(least >= 1, "min_instances_per_human and min_humans must be at least 1")
-        require_option("scoring", self.scoring, AnyScoring)
-        require_option("jaccard", self.jaccard, Jaccard)
+        check_option("scoring", self.scoring, AnyScoring)
+        check_option("jaccard", self.jaccard, Jaccard)
         penalty(self.epsilons, self.multiplicative)
 
     @property

@@ -217,6 +217,7 @@ def claims(
     is_easier = best is not None and is_partly_asked is not None and is_partly_asked[best]
     few = too_few(planned, judges, baselines, most_over_floor)
     is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
+    cells = np.stack([np.log(needed) - proof.log_largest, *proof.growth], axis=-1).tolist()
     entries = [entered, *(entry for entry in by_answer if entry.n_judges)]
     alike = [practically_same(entry, is_baseline | silent, margin) for entry in entries]
     return JudgeClaims(
@@ -230,7 +231,10 @@ def claims(
         evidence_now=np.exp(np.minimum(proof.log_now, np.log(MOST_EVIDENCE))),
         needed=needed,
         can_reach=proof.log_possible >= np.log(needed) - _TOLERANCE,
-        forecast=_forecasts(np.log(needed) - proof.log_largest, proof.growth, is_told=is_told),
+        forecast=[
+            [forecast(*cell) if np.isfinite(cell[0]) and is_told else None for cell in row]
+            for row in cells
+        ],
         since=np.where(beaten, proof.since, np.array(None)).tolist(),
         until=np.where(proof.until == NEVER, np.array(None), proof.until).tolist(),
         by_one=entered.carriers != NOBODY,
@@ -250,15 +254,6 @@ def claims(
         too_few_prompts=few,
         first_claim=first_claim(planned, required, judges, baselines, most_over_floor),
     )
-
-
-def _forecasts(log_missing: FloatArray, growth: FloatArray, *, is_told: bool) -> Forecasts:
-    """Return forecasts where something can be claimed, and where it is not too early to tell."""
-    cells = np.stack([log_missing, *growth], axis=-1).tolist()
-    return [
-        [forecast(*cell) if np.isfinite(cell[0]) and is_told else None for cell in row]
-        for row in cells
-    ]
 
 
 def too_few(

@@ -35,8 +35,8 @@ Direction: TypeAlias = Literal["worse", "better", ""]
 class JudgeDrift:
     """What anchors that were asked again say; without a direction nothing is said to have changed.
 
-    `at` is the place of the answer that settled it, `since` the day of the watch on which the best
-    of the bets had started. `worse` and `better` are the largest evidence so far.
+    `change_index` is that of the answer that settled it, `since` the day of the watch on which the
+    best of the bets had started. `worse` and `better` are the largest evidence so far.
     """
 
     direction: Direction

@@ -228,7 +228,7 @@ def require(holds: object, reason: str, error: type[ValueError] = ValueError) ->
         raise error(reason)
 
 
-def require_option(
+def check_option(
     name: str, value: object, literal: object, error: type[ValueError] = ValueError
 ) -> None:
     options = get_args(literal)

@@ -13,7 +13,7 @@ from judge_eval.stats.bootstrap import (
     interval_of,
     sparse,
 )
-from judge_eval.stats.estimate import Estimate, left_out, no_figure, require_option
+from judge_eval.stats.estimate import Estimate, check_option, left_out, no_figure
 from judge_eval.stats.labels import HumanData, Label, grades, human_labels, numbered
 from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired, partners, patterns_of
 from judge_eval.stats.precision_recall import class_sums
@@ -56,7 +56,7 @@ def cohen_kappa(
     """
     pairs, agreement = paired(judge, humans).merged, None
     if weights:
-        require_option("weights", weights, Weights)
+        check_option("weights", weights, Weights)
         values = grades(pairs.vocabulary, order)
         distance = np.abs(values[:, np.newaxis] - values)
         distance /= max(float(distance.max(initial=0)), np.finfo(float).tiny)
@@ -123,7 +123,7 @@ def krippendorff_alpha(
     >>> round(figure.value, 6), figure.n
     (0.727273, 10)
     """
-    require_option("level", level, Level)
+    check_option("level", level, Level)
     people = human_labels(humans)
     if len(people.humans) < 2:
         return no_figure("agreement among people takes labels of at least two")

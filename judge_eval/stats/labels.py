@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from judge_eval.stats.bootstrap import FloatArray, IntArray, SparseArray, sparse
-from judge_eval.stats.estimate import require_option
+from judge_eval.stats.estimate import check_option
 
 Item: TypeAlias = Hashable
 Label: TypeAlias = str | int | float | tuple[object, ...] | frozenset[object]
@@ -341,7 +341,7 @@ def consensus(humans: HumanData, tie_rule: TieRule = "alphabetical") -> HumanLab
     >>> [row.label for row in consensus(people)], [row.label for row in consensus(people, "last")]
     (['bad', 'ok'], ['good', 'ok'])
     """
-    require_option("tie_rule", tie_rule, TieRule)
+    check_option("tie_rule", tie_rule, TieRule)
     by_item: dict[Item, list[Label]] = {}
     for item, _, label in human_labels(humans):
         by_item.setdefault(item, []).append(label)

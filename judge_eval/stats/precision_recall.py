@@ -21,7 +21,7 @@ from judge_eval.stats.bootstrap import (
     bootstrap,
     sparse,
 )
-from judge_eval.stats.estimate import require_option
+from judge_eval.stats.estimate import check_option
 from judge_eval.stats.labels import NO_LABEL, HumanData, Label
 from judge_eval.stats.pairs import (
     Averaged,
@@ -54,7 +54,7 @@ class Classification:
 
     def __post_init__(self) -> None:
         for name, names in (("metric", Metric), ("average", Average), ("missing", Missing)):
-            require_option(name, getattr(self, name), names)
+            check_option(name, getattr(self, name), names)
 
 
 def classification(
@@ -86,7 +86,12 @@ def classification(
         same = np.where(pairs.left == pairs.right, 1.0, 0.0)
         return mean_by_rater(pairs, same, resampling, is_rate=True)
     if average == "samples" and pairs.vocabulary.is_multilabel:
-        return mean_by_rater(pairs, _by_sample(pairs, metric), resampling)
+        elements = pairs.vocabulary.elements
+        left, right = elements[pairs.left], elements[pairs.right]
+        both, *sizes = (cells.sum(axis=1) for cells in (left * right, left, right))
+        total = {"precision": sizes[0], "recall": sizes[1]}.get(metric, sum(sizes) / 2)
+        shares = np.divide(both, total, out=np.zeros(len(pairs)), where=total > 0)
+        return mean_by_rater(pairs, shares, resampling)
     sums, positive = class_sums(pairs), pairs.vocabulary.code(pos_label)
     is_positive = (sums.label == positive)[:, np.newaxis]
 
@@ -123,7 +128,6 @@ def classification(
 
 
 def _missing_reason(pairs: Paired, settings: Classification, rater: int) -> str:
-    """Return why a person has no precision, recall or F1; nothing if they have."""
     if settings.average != "binary":
         if pairs.vocabulary.is_multilabel:
             return "" if pairs.vocabulary.elements.shape[1] else "every label is empty"
@@ -143,13 +147,6 @@ def _missing_reason(pairs: Paired, settings: Classification, rater: int) -> str:
         f"the {annotator} never gave {label}, so there is no {metric}": positive not in labels,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
-
-
-def _by_sample(pairs: Paired, metric: Metric) -> FloatArray:
-    judge, human = (pairs.vocabulary.elements[codes] for codes in (pairs.left, pairs.right))
-    both, *sizes = (elements.sum(axis=1) for elements in (judge * human, judge, human))
-    denominator = {"precision": sizes[0], "recall": sizes[1]}.get(metric, sum(sizes) / 2)
-    return np.asarray(np.divide(both, denominator, out=np.zeros(len(pairs)), where=denominator > 0))
 
 
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]

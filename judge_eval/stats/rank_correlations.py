@@ -14,7 +14,7 @@ from judge_eval.stats.bootstrap import (
     bootstrap,
     sparse,
 )
-from judge_eval.stats.estimate import require_option
+from judge_eval.stats.estimate import check_option
 from judge_eval.stats.labels import HumanData, Label, grades
 from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired
 
@@ -49,7 +49,7 @@ def rank_correlation(
     0.9129
     """
     pairs = paired(judge, humans)
-    require_option("coefficient", coefficient, Coefficient)
+    check_option("coefficient", coefficient, Coefficient)
     # Noise in the last digits of a grade is no difference.
     places = np.unique(np.round(grades(pairs.vocabulary, order), 12), return_inverse=True)[1]
     both, sizes = np.stack([places[pairs.left], places[pairs.right]]), pairs.n_by_rater

@@ -10,7 +10,7 @@ from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
-from judge_eval.stats.estimate import Estimate, no_figure, require_option
+from judge_eval.stats.estimate import Estimate, check_option, no_figure
 from judge_eval.stats.kappa import Level, Weights, band, cohen_kappa, krippendorff_alpha
 from judge_eval.stats.labels import (
     HumanLabels,
@@ -286,7 +286,7 @@ class CohenKappaScorer(PairScorer):
         order: Sequence[Label] = (),
     ) -> None:
         super().__init__("cohens_kappa" if weights is None else f"cohens_kappa_{weights}")
-        require_option("weights", weights or "linear", Weights)
+        check_option("weights", weights or "linear", Weights)
         self.weights = weights
         self.kappa = partial(cohen_kappa, weights=weights, order=order, resampling=resampling)
 
@@ -336,7 +336,7 @@ class KrippendorffAlphaScorer(BuiltInScorer):
         order: Sequence[Label] = (),
     ) -> None:
         super().__init__("krippendorff_alpha" + f"_{level}" * (level != "nominal"))
-        require_option("level", level, Level)
+        check_option("level", level, Level)
         self.level = level
         self.alpha = partial(krippendorff_alpha, level=level, order=order, resampling=resampling)
 

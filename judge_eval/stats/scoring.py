@@ -12,14 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
-from judge_eval.stats.estimate import (
-    Estimate,
-    LeftOut,
-    left_out,
-    no_figure,
-    require,
-    require_option,
-)
+from judge_eval.stats.estimate import Estimate, LeftOut, check_option, left_out, no_figure, require
 from judge_eval.stats.labels import (
     HumanLabels,
     Item,
@@ -84,9 +77,9 @@ class MetricConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "task_names", tuple(self.task_names))
         tasks, strategy = len(self.task_names), self.task_strategy
-        require_option("task_strategy", strategy, TaskStrategy, MetricInvalid)
+        check_option("task_strategy", strategy, TaskStrategy, MetricInvalid)
         aggregation = self.annotator_aggregation
-        require_option("annotator_aggregation", aggregation, AnnotatorAggregation, MetricInvalid)
+        check_option("annotator_aggregation", aggregation, AnnotatorAggregation, MetricInvalid)
         takes_one, names = strategy == "single", ", ".join(self.task_names)
         takes = "exactly one task" if takes_one else "two or more tasks"
         require(
@@ -228,9 +221,8 @@ def _people(config: MetricConfig, humans: Annotations) -> dict[str, _People]:
 
 def _unfit(scorer: Scorer, rows: Sequence[tuple[object, Label]]) -> Gaps:
     """Return what a scorer cannot take: one odd label must not cost all others their figure."""
-    reason = (
-        f"{scorer.scorer_name} cannot take labels such as {repr(rows[0][1])[:60]}" if rows else ""
-    )
+    example = repr(rows[0][1])[:60] if rows else ""
+    reason = f"{scorer.scorer_name} cannot take labels such as {example}"
     return left_out("labels", [name for name, _ in rows], reason)
 
 

@@ -676,7 +676,6 @@ class Words:
         return claim_in_words(self.names[winner], self.names[loser], is_baseline)
 
     def _never_right(self) -> Iterator[str]:
-        """Name judges with answers that no vote can equal."""
         for choice, counts in self.impossible.items():
             judges = [n for n in self.order if counts.get(n)]
             texts = [f"{self.names[n]} (on {number_of(counts[n], self.noun)})" for n in judges]
