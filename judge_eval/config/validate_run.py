@@ -39,7 +39,7 @@ def validate_run(data: object, off: Collection[str] = ()) -> RunConfig:
     humanjudge.lib.validation.ConfigInvalid: mode: there is no run mode 'judge-eval'; did you mean \
 'builtin-judge-eval'?
     """
-    absences = list(_absent(data, off)) if isinstance(data, dict) else []
+    absences = list(_absences(data, off)) if isinstance(data, dict) else []
     config = parse(data, absences)
     if mistakes := list(_mistakes(config)):
         raise ConfigInvalid(mistakes)
@@ -48,7 +48,7 @@ def validate_run(data: object, off: Collection[str] = ()) -> RunConfig:
 
 def absent(config: JsonObject, off: Collection[str]) -> list[ConfigError]:
     """Say which extensions of a config, as it is stored, are not here or turned off by now."""
-    places = _absent(config, off)
+    places = _absences(config, off)
     errors = []
     for place, problem in places:
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
@@ -56,7 +56,7 @@ def absent(config: JsonObject, off: Collection[str]) -> list[ConfigError]:
     return errors
 
 
-def _absent(config: JsonObject, off: Collection[str]) -> Iterator[tuple[Place, str]]:
+def _absences(config: JsonObject, off: Collection[str]) -> Iterator[tuple[Place, str]]:
     mode = old_name(config.get("mode", JUDGE_EVAL))
     if isinstance(mode, str):
         if reason := absence_reason(mode.strip(), MODES, "run mode", off):

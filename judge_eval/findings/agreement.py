@@ -80,7 +80,7 @@ def agreement_of(outcomes: RunOutcomes) -> Agreement:
     )
 
 
-def agreement_with(
+def group_agreement(
     outcomes: RunOutcomes, group: str, table: OutcomesTable
 ) -> tuple[list[Share], Share | None]:
     """Return the judges' agreement with a group of voters, and that of these among themselves."""
@@ -105,7 +105,7 @@ def _agreement_by_order(outcomes: RunOutcomes) -> Agreement:
         verdicts,
         order_agreement(ratio(*people_credits(ratings)))[0],
         _compare_ratings(outcomes, ratings, verdicts),
-        _unordered(ratings, outcomes.prompts),
+        _count_unordered(ratings, outcomes.prompts),
     )
 
 
@@ -122,7 +122,7 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
     return ratings, verdicts, assigned
 
 
-def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
+def _count_unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
     size = np.bincount(prompts)
     ratings = ratings.select(size[ratings.units] > 1)
     first_ratings, _, sign = ratings.pairs()
@@ -170,7 +170,7 @@ def _by_item(grades: FloatArray) -> dict[Hashable, float]:
     return {item: grades[item] for item in np.flatnonzero(~np.isnan(grades)).tolist()}
 
 
-def about_inconsistent(
+def inconsistency_notes(
     outcomes: RunOutcomes, overall: Sequence[Share], words: Words
 ) -> Iterator[str]:
     """Say what judges' figures were if two orders that disagree counted by the other rule."""
@@ -199,7 +199,7 @@ def about_inconsistent(
         )
 
 
-def about_order(agreement: Agreement, words: Words) -> Iterator[str]:
+def order_notes(agreement: Agreement, words: Words) -> Iterator[str]:
     """Say what a reader must know of the order of ratings, beside the words about any study."""
     of_ratings, unordered = agreement.of_ratings, agreement.unordered
     if of_ratings is None or unordered is None:

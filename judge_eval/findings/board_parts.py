@@ -176,18 +176,18 @@ def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Comparisons
 
     alike = f"Same verdict: percent of the {run.queue.noun}s that both answered"
     floor = {n for n, judge in enumerate(figures.judges) if judge.is_baseline}
-    evidence = partial(_evidence, figures.claims, floor)
+    evidence = partial(_evidence_cell, figures.claims, floor)
     tables: Comparisons = {
         "evidence": table("evidence", "Evidence that the row beats the column", evidence),
         "same_verdict": table("same_verdict", alike, partial(_alike, figures.same_verdict)),
     }
     if figures.unordered is None:
         label = "Row better than column: corrected p"
-        tables["mcnemar"] = table("mcnemar", label, partial(_tested, figures.mcnemar))
+        tables["mcnemar"] = table("mcnemar", label, partial(_p_value_cell, figures.mcnemar))
     return tables
 
 
-def _evidence(claims: Claims, floor: Collection[int], row: int, column: int) -> Cell:
+def _evidence_cell(claims: Claims, floor: Collection[int], row: int, column: int) -> Cell:
     evidence = claims.evidence[row][column]
     is_held = claims.floor[row][column] or claims.floor[column][row]
     if evidence is None or (not is_held and (row in floor) != (column in floor)):
@@ -208,7 +208,7 @@ def _alike(same_verdict: Matrix, row: int, column: int) -> Cell:
     return alone if same is None else Cell(percent(same))
 
 
-def _tested(tests: McNemar, row: int, column: int) -> Cell:
+def _p_value_cell(tests: McNemar, row: int, column: int) -> Cell:
     # Short, and without the names in the heads: there are hundreds of these.
     alone = f"{tests.ahead[row][column]:,}:{tests.ahead[column][row]:,}"
     p = p_text(tests.p[row][column] or 0.0)

@@ -9,10 +9,10 @@ import numpy as np
 from humanjudge.lib.text import listed
 from judge_eval.baselines import most_over_floor
 from judge_eval.findings.agreement import (
-    about_inconsistent,
-    about_order,
     agreement_of,
-    agreement_with,
+    group_agreement,
+    inconsistency_notes,
+    order_notes,
 )
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
@@ -129,7 +129,7 @@ def findings(outcomes: RunOutcomes, before: FormerClaims | None = None) -> RunFi
     flags = [LabelRates(sensitivity=NO_FLAGS, specificity=NO_FLAGS)] * len(judges)
     if "flags" in outcomes.run.queue.figures:
         flags = label_rates(table, outcomes.prompts, outcomes.choices.index("flag"))
-    studied = [
+    judge_findings = [
         JudgeFindings(
             id=str(judge.pk),
             name=judge.name,
@@ -193,7 +193,7 @@ def findings(outcomes: RunOutcomes, before: FormerClaims | None = None) -> RunFi
             if repeats.share.value is not None
         },
         identical=identical_judges(ranked.compared, is_baseline),
-        impossible=_impossible(outcomes),
+        impossible=_impossible_verdicts(outcomes),
         withdrawn=[
             (withdrawal.judge, withdrawal.other, withdrawal.why) for withdrawal in claims.withdrawn
         ],
@@ -218,12 +218,12 @@ def findings(outcomes: RunOutcomes, before: FormerClaims | None = None) -> RunFi
         more=[] if is_free else [f"{lead}: {text}" for lead, text in words.points()],
         notes=[
             *words.notes(),
-            *about_inconsistent(outcomes, overall, words),
-            *about_order(ranked, words),
-            *_about_tuning(outcomes),
+            *inconsistency_notes(outcomes, overall, words),
+            *order_notes(ranked, words),
+            *_tuning_notes(outcomes),
         ],
         left_out=outcomes.left_out,
-        judges=studied,
+        judges=judge_findings,
         claims=claims,
         mcnemar=mcnemar_tests(
             _labelled(outcomes), np.flatnonzero(is_baseline).tolist(), outcomes.floor
@@ -277,7 +277,7 @@ def partly_asked(outcomes: RunOutcomes) -> dict[int, tuple[int, int]]:
     return {n: (asked_counts[n], most) for n in judges if asked_counts[n] < LEAST_ASKED * most}
 
 
-def _about_tuning(outcomes: RunOutcomes) -> Iterator[str]:
+def _tuning_notes(outcomes: RunOutcomes) -> Iterator[str]:
     if outcomes.run.queue.is_tuning:
         yield "Judges are being tuned: these figures are of the tuning half, without variants."
     if tuned := [judge.name for judge in outcomes.judges if judge.is_tuned]:
@@ -320,7 +320,7 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
             about.why = f"fewer than {LEAST_OF_GROUP} votes"
             continue
         among = among_people(table.votes, outcomes.prompts)
-        shares, people = agreement_with(outcomes, group.name, table)
+        shares, people = group_agreement(outcomes, group.name, table)
         about.among_people = replace(among, pairs=people) if people else among
         about.judges = [
             JudgeOfGroup(judge=str(judge.pk), overall=share)
@@ -393,7 +393,7 @@ def identical_judges(compared: Codes | FloatArray, is_baseline: BoolArray) -> li
     return [group for group in groups.values() if len(group) > 1 and not is_baseline[group].all()]
 
 
-def _impossible(outcomes: RunOutcomes) -> dict[str, dict[int, int]]:
+def _impossible_verdicts(outcomes: RunOutcomes) -> dict[str, dict[int, int]]:
     """Count verdicts, by choice and judge, that no vote equals and none can."""
     queue, table = outcomes.run.queue, outcomes.table
     without_side = kind_of(queue).without_side

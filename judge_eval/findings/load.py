@@ -125,7 +125,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE_RUN) -> RunOutcomes:
     has_sides = "votes_sided" in kind.tally
     sided = rows[:, -2:] if has_sides else np.zeros((len(rows), 2), dtype=np.int64)
     if has_sides and part.kind in SOME_VOTES:
-        sided = _sided(votes, inside)
+        sided = _count_sides(votes, inside)
     voters = dict(
         votes.order_by().values_list("voter__group").annotate(Count("voter", distinct=True))
     )
@@ -256,7 +256,7 @@ def _counted(votes: QuerySet[Entry], positions: Counts, choices: Sequence[str]) 
     return tally
 
 
-def _sided(votes: QuerySet[Entry], positions: Counts) -> Counts:
+def _count_sides(votes: QuerySet[Entry], positions: Counts) -> Counts:
     """Count the votes for a side at some positions, and those for what stood left."""
     places = {position: place for place, position in enumerate(positions.tolist())}
     rows = np.zeros((len(positions), 2), dtype=np.int64)

@@ -534,12 +534,12 @@ class _ScannedJson(NamedTuple):
 
 def _last_object(text: str) -> tuple[JsonObject | None, str]:
     """Return the last JSON object of a text, if there is one, and what stands behind it."""
-    scanned = _scanned(text)
+    scanned = _scan_json(text)
     if scanned.problem:
         # Commas behind last values are taken out only where the text cannot be read with them.
         broken = text[scanned.broken_from :]
         text = _TRAILING.sub(r"\1", broken)
-        again = _scanned(text)
+        again = _scan_json(text)
         if again.last is None or again.problem:
             problem = f"its last JSON object is broken: {scanned.problem}: {excerpt(broken, 60)}"
             raise ReplyUnreadable(problem)
@@ -549,7 +549,7 @@ def _last_object(text: str) -> tuple[JsonObject | None, str]:
     return scanned.last, text[scanned.end :]
 
 
-def _scanned(text: str) -> _ScannedJson:
+def _scan_json(text: str) -> _ScannedJson:
     scanned = _ScannedJson(None, "", 0)
     position = faults = 0
     while (brace := _BRACE.search(text, position)) and faults < _MOST_FAULTS:

@@ -302,7 +302,7 @@ def _test_judge(
     is_counted = is_tested[human]
     counted = np.unique(item[is_counted])
     if len(against) < settings.min_humans:
-        advantage = no_figure(_why_none(len(against), settings), left_out=gaps)
+        advantage = no_figure(_too_few_reason(len(against), settings), left_out=gaps)
         rates, shortfall = [advantage] * len(keys), advantage
     else:
         patterns = patterns_of(
@@ -333,7 +333,7 @@ def _test_judge(
     )
 
 
-def _why_none(tested: int, settings: AltTestSettings) -> str:
+def _too_few_reason(tested: int, settings: AltTestSettings) -> str:
     labelled = f"that the judge and at least {settings.min_humans_per_item} people labelled"
     if not tested:
         return f"everybody has {settings.too_few} {labelled}"

@@ -272,7 +272,7 @@ def among_people(votes: IntArray, prompts: IntArray) -> AmongPeople:
     """
     people = votes.sum(axis=1)
     agreeing = (votes * (votes - 1)).sum(axis=1)
-    follows, compared = _beside_others(votes)
+    follows, compared = _compare_with_majority(votes)
     several = people > 1
     right = agreeing // 2, agreeing / np.maximum(people - 1, 1), (votes * follows).sum(axis=1)
     trials = people * (people - 1) // 2, people * several, (votes * compared).sum(axis=1)
@@ -299,7 +299,7 @@ def agreement_by_chance(votes: IntArray) -> float | None:
     return float((counts * (counts - 1)).sum() / (total * (total - 1))) if total else None
 
 
-def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
+def _compare_with_majority(votes: IntArray) -> tuple[BoolArray, BoolArray]:
     """Tell where a vote equals the strict majority of the others, and where they have one."""
     others = votes.sum(axis=1, keepdims=True) - 1
     follows = (2 * (votes - 1) > others) & (votes > 0)

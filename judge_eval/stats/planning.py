@@ -154,7 +154,7 @@ def power_by_evidence(study: Study) -> Callable[[int], float]:
     """
     ahead, behind, size = study.steps
     moving = ahead + behind
-    reached = _reached(round(ahead / moving, 12), study.threshold, moving, round(size, 12))
+    reached = _reach_chances(round(ahead / moving, 12), study.threshold, moving, round(size, 12))
 
     def power(items: int) -> float:
         spread = 9 * sqrt(items * moving * (1 - moving)) + 9
@@ -169,7 +169,7 @@ def power_by_evidence(study: Study) -> Callable[[int], float]:
 
 
 @lru_cache(maxsize=64)
-def _reached(ahead: float, threshold: float, moving: float, size: float) -> FloatArray:
+def _reach_chances(ahead: float, threshold: float, moving: float, size: float) -> FloatArray:
     """Return how likely so many items that tell two judges apart have reached the threshold."""
     most = min(MOST_ITEMS, int(MOST_ITEMS * moving + 9 * sqrt(MOST_ITEMS)) + 1)
     chances, low, done, reached = np.ones(1), 0, 0.0, [0.0]

@@ -114,16 +114,16 @@ def classification(
     values, resampled = sums.bootstrap(statistic, resampling)
     values = np.where(is_missing, np.nan, np.nan_to_num(values))
     resampled[is_missing] = np.nan
-    intervals, of_mean = None, None
+    intervals, mean_interval = None, None
     if average == "binary" and metric != "f1":
         # A rate among positive labels.
         is_counted = (pairs.left if metric == "precision" else pairs.right) == positive
         good = is_counted & (pairs.left == pairs.right)
         counts = (np.bincount(pairs.rater[x], minlength=len(reasons)) for x in (good, is_counted))
         intervals = wilson_intervals(*counts)
-        of_mean = intervals[0] if len(intervals) == 1 else None
+        mean_interval = intervals[0] if len(intervals) == 1 else None
     return averaged(
-        pairs, values, resampled, resampling, reasons, intervals=intervals, of_mean=of_mean
+        pairs, values, resampled, resampling, reasons, intervals=intervals, of_mean=mean_interval
     )
 
 

@@ -61,14 +61,14 @@ def rank_correlation(
     def correlations(drawn: FloatArray) -> FloatArray:
         return np.stack([correlate(grid, drawn[rater_patterns]) for grid, rater_patterns in grids])
 
-    intervals, of_mean, values, resampled = None, None, np.empty(0), np.empty((len(sizes), 0))
+    intervals, mean_interval, values, resampled = None, None, np.empty(0), np.empty((len(sizes), 0))
     if coefficient == "kendall" and any(len(row) > _MOST_PAIRS for row in rows):
         from scipy.stats import kendalltau  # type: ignore[import-untyped]  # slow to import
 
         grades_by_rater = [both[:, pairs.rater == rater] for rater in range(len(sizes))]
         values = np.array([kendalltau(*rater_grades).statistic for rater_grades in grades_by_rater])
-        of_mean = Bounds(None, None, "no interval: too many different grades to resample tau")
-        intervals = [of_mean] * len(sizes)
+        mean_interval = Bounds(None, None, "no interval: too many different grades to resample tau")
+        intervals = [mean_interval] * len(sizes)
     elif len(pairs):
         pattern_numbers = np.arange(len(counts))
         cells = sparse(pattern_numbers, pattern_numbers, None, (len(counts), len(counts)))
@@ -81,7 +81,7 @@ def rank_correlation(
     few = f"it takes {FEWEST} items that both graded, and there are"
     reasons = [f"{few} {n}" if n < FEWEST else constant for n in sizes.tolist()]
     return averaged(
-        pairs, values, resampled, resampling, reasons, intervals=intervals, of_mean=of_mean
+        pairs, values, resampled, resampling, reasons, intervals=intervals, of_mean=mean_interval
     )
 
 
