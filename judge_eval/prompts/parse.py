@@ -270,7 +270,7 @@ def with_namespaces(svg: str) -> ExtractedOutput:
     >>> with_namespaces('<svg viewBox="0 0 9 9"/>').changes
     ('added xmlns',)
     >>> with_namespaces("no drawing")
-    Extracted(output='no drawing', changes=(), language='')
+    ExtractedOutput(output='no drawing', changes=(), language='')
     """
     tag = next((tag for tag in _TOKEN.finditer(svg) if tag["open"]), None)
     if tag is None:

@@ -315,8 +315,8 @@ def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntA
 
     `right` of `votes`, of shape (n_prompts, n), are those of the prompts in the order in which they
     entered, and `most_votes`, of shape (n_prompts,), what a prompt might have entered with at most;
-    see `Entered`. A vote may be right in part. NaN where no agreement fits all prompts, since it
-    has changed on the way.
+    see `EnteredVotes`. A vote may be right in part. NaN where no agreement fits all prompts, since
+    it has changed on the way.
 
     Notes
     -----

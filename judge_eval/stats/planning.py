@@ -296,7 +296,7 @@ def plan(
     --------
     >>> study = Study(judges=3, people_agreement=0.68, difference=0.1, votes_per_item=3)
     >>> plan(study, "evidence", seconds_per_vote=20, hours_per_person=2)
-    Plan(votes_per_item=3, items=388, votes=1164, hours=6.466666666666667, people=4)
+    StudyPlan(votes_per_item=3, items=388, votes=1164, hours=6.466666666666667, people=4)
     """
     require(seconds_per_vote > 0, "seconds_per_vote: above 0")
     require(hours_per_person > 0, "hours_per_person: above 0")
