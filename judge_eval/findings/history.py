@@ -66,8 +66,8 @@ class History(NamedTuple):
     so many of them were `imported`. `people` are those persons, None in place of labels that are
     no single person's. `margin` is that of the entry that fixed it, None before there is one.
 
-    Where answers are in an order, the choice of a `VoteCast` is its row in `votes`, `grades` say how
-    good these votes say an item is, `groups` to which groups their voters belong, and
+    Where answers are in an order, the choice of a `VoteCast` is its row in `votes`, `grades` say
+    how good these votes say an item is, `groups` to which groups their voters belong, and
     `verdict_grades` are by comparison those of all judges, NaN of failed ones, and None of those
     that were not asked.
     """
