@@ -28,7 +28,7 @@ from judge_eval.stats.evidence import (
     log_wealth,
     thresholds,
 )
-from judge_eval.stats.evidence_order import NOBODY, Entered, Event, Opened, Voted, enter
+from judge_eval.stats.evidence_order import NOBODY, EnteredVotes, Event, ItemOpened, VoteCast, enter
 from judge_eval.stats.judge_figures import shares_by_prompt
 from judge_eval.stats.mcnemar import mcnemar
 from voting.order import SHUFFLED_PROMPTS, arrange
@@ -83,7 +83,7 @@ def seeded() -> Iterator[np.random.Generator]:
 
 
 def show_false_claims(
-    name: str, runs: Iterable[Entered], truth: Sequence[float], aim: str = "at most 5 %"
+    name: str, runs: Iterable[EnteredVotes], truth: Sequence[float], aim: str = "at most 5 %"
 ) -> None:
     largest = np.stack([log_largest(run) for run in runs])
     for judges in range(2, JUDGES + 1):
@@ -92,7 +92,7 @@ def show_false_claims(
             figure(f"{name}, {judges} judges, false “{claim}”", share, "% of runs", aim)
 
 
-def log_largest(run: Entered) -> FloatArray:
+def log_largest(run: EnteredVotes) -> FloatArray:
     return evidence(run, thresholds(np.zeros(run.n_judges, dtype=bool))).log_largest
 
 
@@ -176,32 +176,32 @@ def entered(
     rates: FloatArray,
     wanted: int,
     order: Order = handed_out,
-) -> Entered:
+) -> EnteredVotes:
     """Return what entered of a run, of prompts that are numbered in their keyed order."""
     prompts = np.repeat(np.arange(len(sizes)), sizes)
     wrong = (rng.random((len(prompts), rates.shape[1])) > rates[prompts]).astype(int).tolist()
     events: list[Event] = [
-        Opened(n, n, prompt, wanted, wrong[n]) for n, prompt in enumerate(prompts.tolist())
+        ItemOpened(n, n, prompt, wanted, wrong[n]) for n, prompt in enumerate(prompts.tolist())
     ]
     pairs = order(rng, prompts.tolist(), wanted)
     choices = (rng.random(len(pairs)) > PEOPLE).astype(int).tolist()
-    events += map(Voted, range(len(events), len(events) + len(pairs)), pairs, choices)
+    events += map(VoteCast, range(len(events), len(events) + len(pairs)), pairs, choices)
     return enter(events, range(len(sizes)))
 
 
-def one_each(rng: np.random.Generator) -> Entered:
+def one_each(rng: np.random.Generator) -> EnteredVotes:
     sizes, rates = np.ones(600, int), np.full((600, JUDGES), 0.75)
     return entered(rng, sizes, rates, wanted=1)
 
 
-def shared_errors(rng: np.random.Generator) -> Entered:
+def shared_errors(rng: np.random.Generator) -> EnteredVotes:
     """Every judge is right on a share of its own of each prompt."""
     return entered(rng, np.full(30, 5), beta(rng, 0.75, (30, JUDGES)), wanted=4)
 
 
 def by_size(
     rng: np.random.Generator, order: Order, on_large: tuple[float, float] = ON_LARGE
-) -> Entered:
+) -> EnteredVotes:
     """Every other judge is better on small prompts than on large ones; the others worse."""
     sizes = rng.choice([1, 5], 200)
     rates = np.where(sizes[:, None] == 1, *np.array([ON_SMALL, on_large]).T[:, None])
@@ -264,7 +264,7 @@ def watched_mcnemar() -> None:
     figure(f"McNemar-Holm when watched, 600 prompts, {JUDGES} judges", percent(claims), "% claim")
 
 
-def thin_interval(sized: Sequence[Entered]) -> None:
+def thin_interval(sized: Sequence[EnteredVotes]) -> None:
     for name, sizes, votes in (
         ("600 prompts of 1 vote", np.ones(600, int), 1),
         ("30 prompts of 20 votes", np.ones(30, int), 20),
@@ -355,13 +355,13 @@ def looked_at(rng: np.random.Generator, agreement: FloatArray) -> Iterator[tuple
             yield low <= really <= high, bool(found.log_now[first, other] >= np.log(LEADS))
 
 
-def one_vote_each(right: IntArray) -> Entered:
+def one_vote_each(right: IntArray) -> EnteredVotes:
     """Return prompts with one vote each, on which judges are right or not."""
     votes, (one, other) = np.ones_like(right), np.triu_indices(right.shape[1], 1)
     apart = right[:, one] - right[:, other]
     ones, numbers = votes[:, 0], np.arange(len(right))
     shared, prompts = np.ones_like(apart), tuple(range(len(right)))
-    return Entered(
+    return EnteredVotes(
         *(prompts, numbers, right, votes, ones, shared, apart.astype(float), len(right), ones),
         required=ones,
         rest=ones[:0],

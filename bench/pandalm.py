@@ -19,7 +19,7 @@ from bench.lib.report import figure, note
 from judge_eval.demo import content
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.evidence import evidence, thresholds
-from judge_eval.stats.evidence_order import Closed, Event, Opened, Voted, enter
+from judge_eval.stats.evidence_order import Event, ItemOpened, VoteCast, VotingClosed, enter
 from judge_eval.stats.outcomes_table import FAILED
 from voting.order import prompt_order
 
@@ -48,15 +48,15 @@ def largest(key: UUID) -> FloatArray:
     numbers = {prompt: n for n, prompt in enumerate(dict.fromkeys(row.prompt for row in rows))}
     order = list(map(partial(prompt_order, key), numbers))
     events: list[Event] = [
-        Opened(pair, pair, numbers[row.prompt], len(row.people), codes(row.judges))
+        ItemOpened(pair, pair, numbers[row.prompt], len(row.people), codes(row.judges))
         for pair, row in enumerate(rows)
     ]
     events += [
-        Voted(len(rows), pair, code)
+        VoteCast(len(rows), pair, code)
         for pair, row in sorted(enumerate(rows), key=lambda it: order[numbers[it[1].prompt]])
         for code in codes(row.people)
     ]
-    entered = enter([*events, Closed(len(rows) + 1)], order)
+    entered = enter([*events, VotingClosed(len(rows) + 1)], order)
     needed = thresholds(np.zeros(entered.n_judges, dtype=bool))
     return np.exp(evidence(entered, needed).log_largest)
 

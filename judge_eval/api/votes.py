@@ -445,7 +445,7 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
         return {"state": "computing"}
     is_behind = requested.row.seq < run.board.seq
     # Of a part, at most so many.
-    counted = (requested.whole.data or {}).get("as_of", {}).get("votes", 0)
+    counted = (requested.whole_run.data or {}).get("as_of", {}).get("votes", 0)
     readable = visible(key_of(request), run, figures.disputed)
     rows = run.queue.items.filter(position__in=[pair.position for pair in readable])
     items = {item.position: item for item in rows.only("queue", "position", "external_id")}

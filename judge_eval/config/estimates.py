@@ -136,16 +136,18 @@ def estimate(config: RunConfig, prices: Prices) -> Estimate:
     )
     lines = [
         line("generate", (config.provider, model.id), prompts, tokens, most.max_tokens)
-        for model, most in ((each, config.generation.of(each)) for each in config.models)
+        for model, most in (
+            (model_spec, config.generation.for_model(model_spec)) for model_spec in config.models
+        )
     ]
     pairs = plan(config).pairs
-    models = [(each, model) for each in config.judges for model in each.models]
+    models = [(judge_spec, model) for judge_spec in config.judges for model in judge_spec.models]
     for spec, model in models:
         judge = (model.provider, model.id)
         price, calls = prices.get(judge), pairs * calls_per_verdict(config, spec)
         tokens = _judging_tokens(config, price.picture_tokens if price else PICTURE_TOKENS)
         tokens *= calls // max(prompts, 1)
-        most = config.judging.of(model).max_tokens
+        most = config.judging.for_model(model).max_tokens
         lines.append(line("judge", judge, calls, tokens, most))
     total = sum((line.usd for line in lines if line.usd is not None), Decimal(0))
     unpriced = tuple(dict.fromkeys(line.model for line in lines if line.usd is None))

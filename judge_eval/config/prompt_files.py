@@ -23,7 +23,7 @@ class PromptsUnreadable(ValueError):
 class ListedPrompt(NamedTuple):
     """One prompt as the config of a run may have it, and where it stood, such as ``Line 3``."""
 
-    where: str
+    place: str
     entry: object
 
 
@@ -31,7 +31,7 @@ def from_lines(text: str) -> list[ListedPrompt]:
     """Return one prompt for each line that is not blank; one conversation may have many lines.
 
     >>> from_lines("a cat\\n\\n  a dog ")
-    [ListedPrompt(where='Line 1', entry='a cat'), ListedPrompt(where='Line 3', entry='a dog')]
+    [ListedPrompt(place='Line 1', entry='a cat'), ListedPrompt(place='Line 3', entry='a dog')]
     """
     if messages_of(text):
         return [ListedPrompt("Line 1", text.strip())]
@@ -49,7 +49,7 @@ def from_file(name: str, content: bytes) -> list[ListedPrompt]:
     >>> [listed.entry for listed in from_file("p.csv", b"id,text,tags\\n7,a cat,pets; small\\n")]
     [{'text': 'a cat', 'id': '7', 'tags': ['pets', 'small']}]
     >>> from_file("p.json", b'["a cat"]')
-    [ListedPrompt(where='Item 1', entry='a cat')]
+    [ListedPrompt(place='Item 1', entry='a cat')]
     >>> from_file("p.jsonl", b'{"messages": [{"role": "user", "content": "Hi"}]}')[0].entry
     {'text': [{'role': 'user', 'content': 'Hi'}]}
     """
@@ -63,7 +63,7 @@ def from_file(name: str, content: bytes) -> list[ListedPrompt]:
         # Not by `splitlines`: what else ends a line may stand inside a text of JSON.
         lines = enumerate(text.split("\n"), start=1)
         named = [(f"Line {n}", line) for n, line in lines if line.strip()]
-        return [ListedPrompt(where, _named(_json(line, f"{where}: "))) for where, line in named]
+        return [ListedPrompt(place, _named(_json(line, f"{place}: "))) for place, line in named]
     if not name.lower().endswith(".json"):
         return from_lines(text)
     entries = _json(text)
@@ -74,11 +74,11 @@ def from_file(name: str, content: bytes) -> list[ListedPrompt]:
     return [ListedPrompt(f"Item {n}", _named(entry)) for n, entry in enumerate(prompts, start=1)]
 
 
-def _json(text: str, where: str = "") -> object:
+def _json(text: str, place: str = "") -> object:
     try:
         return strict_json.loads(text)
     except strict_json.NotJson as error:
-        raise PromptsUnreadable(f"{where}{error}") from error
+        raise PromptsUnreadable(f"{place}{error}") from error
 
 
 def _named(entry: object) -> object:

@@ -149,15 +149,17 @@ class ModelSettings(Part):
     @property
     def settings(self) -> JsonObject:
         """What was given. A temperature of None is: none is sent, as some models refuse any."""
-        given = {
+        field_values = {
             n: getattr(self, n) for n in ModelSettings.model_fields.keys() & self.model_fields_set
         }
-        return {n: value for n, value in given.items() if value is not None or n == "temperature"}
+        return {
+            n: value for n, value in field_values.items() if value is not None or n == "temperature"
+        }
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
         absent = ModelSettings.model_fields.keys() - self.settings.keys()
-        return {name: each for name, each in serialize(self).items() if name not in absent}
+        return {name: value for name, value in serialize(self).items() if name not in absent}
 
 
 class ModelSpec(ModelSettings):
@@ -231,8 +233,8 @@ class JudgeSpec(JudgePart):
     @property
     def variation(self) -> JsonObject:
         """What makes it another competitor than the model that is asked as all are."""
-        own = self.model_dump(mode="json", include={*_VARIED} - {"model"})
-        return {name: value for name, value in own.items() if value}
+        varied_fields = self.model_dump(mode="json", include={*_VARIED} - {"model"})
+        return {name: value for name, value in varied_fields.items() if value}
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
@@ -241,7 +243,7 @@ class JudgeSpec(JudgePart):
         absent |= {"repeats"} if self.repeats == 1 else set()
         if self.type == ONE_MODEL:
             absent |= {"type", "parts", "options"}
-        return {name: each for name, each in serialize(self).items() if name not in absent}
+        return {name: value for name, value in serialize(self).items() if name not in absent}
 
 
 class ChatMessage(Part):
@@ -280,12 +282,12 @@ class _Sampling(Part):
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
-        written: JsonObject = serialize(self)
+        serialized: JsonObject = serialize(self)
         if self.reasoning_effort is None:
-            written.pop("reasoning_effort", None)
-        return written
+            serialized.pop("reasoning_effort", None)
+        return serialized
 
-    def of(self, model: ModelSettings) -> Self:
+    def for_model(self, model: ModelSettings) -> Self:
         """Return how one model is asked, which may differ from how all are."""
         return self.model_copy(update=model.settings)
 
@@ -348,7 +350,7 @@ def _tagged(value: object) -> object:
         return data
     category, tags = data["category"], data.get("tags", ())
     is_new = category and isinstance(tags, list | tuple) and category not in tags
-    rest = {name: each for name, each in data.items() if name != "category"}
+    rest = {name: field_value for name, field_value in data.items() if name != "category"}
     return rest | {"tags": [*tags, category]} if is_new else rest
 
 
@@ -435,20 +437,22 @@ class RunConfig(Part):
     @property
     def ways(self) -> list[str]:
         """The orders in which its judges are asked, as baselines are to answer."""
-        own = [each.orders or self.verdict_orders for each in self.judges if not each.is_baseline]
-        return list(dict.fromkeys(own))
+        judge_orders = [
+            judge.orders or self.verdict_orders for judge in self.judges if not judge.is_baseline
+        ]
+        return list(dict.fromkeys(judge_orders))
 
     def generating(self, model: str) -> Generation:
         """Return how a model is asked for outputs."""
-        return self.generation.of(next(each for each in self.models if each.id == model))
+        return self.generation.for_model(next(spec for spec in self.models if spec.id == model))
 
     def asking(self, judge: str, provider: str, model: str) -> Judging:
         """Return how a model is asked as a judge, or as a part of one."""
-        own = self.spec_of(judge)
-        specs = sorted(self.judges, key=lambda spec: spec is not own)
-        models = (each for spec in specs for each in spec.models)
-        same = (each for each in models if (each.provider, each.id) == (provider, model))
-        return self.judging.of(next(same, ModelSettings()))
+        judge_spec = self.spec_of(judge)
+        specs = sorted(self.judges, key=lambda spec: spec is not judge_spec)
+        parts = (part for spec in specs for part in spec.models)
+        same = (part for part in parts if (part.provider, part.id) == (provider, model))
+        return self.judging.for_model(next(same, ModelSettings()))
 
     def spec_of(self, judge: str) -> JudgeSpec | None:
         """Return how a judge is asked, by its name; None of one that no config names."""
@@ -544,12 +548,12 @@ def _line(item: JsonObject, key: str) -> str:
 def _conflicts(config: JsonObject) -> Iterator[tuple[Place, str]]:
     """Find what is wrong between values, on the data itself: it is said with all the rest."""
     for key in ("models", "judges", "prompts"):
-        seen = {""}
+        known_names = {""}
         for number, item in _objects(config, key):
             name = _line({"id": str(number + 1), **item} if key == "prompts" else item, "id")
-            if name and name in seen:
+            if name and name in known_names:
                 yield (key, number, "id"), f"{excerpt(name, 60)} is given twice"
-            seen.add(name)
+            known_names.add(name)
     if config.get("kind") == "image" and config.get("outputs") != "given":
         yield ("kind",), "is image: pictures are imported, and not generated here"
     yield from _conflicts_of_baselines(config)
@@ -573,7 +577,7 @@ def _conflicts_of_numbers(config: JsonObject) -> Iterator[tuple[Place, str]]:
 
 
 def _conflicts_of_ballot(ballot: Sequence[object]) -> Iterator[tuple[Place, str]]:
-    twice = [n for n, each in enumerate(ballot[:10]) if each in ballot[:n]]
+    twice = [n for n, choice in enumerate(ballot[:10]) if choice in ballot[:n]]
     yield from ((("ballot", n), "is given twice") for n in twice)
     if not all(side in ballot for side in SIDES):
         yield ("ballot",), "must offer A and B"
@@ -585,7 +589,7 @@ def _conflicts_of_items(items: JsonObject) -> Iterator[tuple[Place, str]]:
     if kind in ("category", "labels"):
         if len(words) < 2:
             yield place, f"must have at least 2, has {len(words)}"
-        yield from ((("items", "choices", n), why) for n, why in _wrong_words(kind, words))
+        yield from ((("items", "choices", n), reason) for n, reason in _wrong_words(kind, words))
     elif words:
         yield place, f"{kind} has choices of its own"
     for name in ("graded", "criteria"):
@@ -611,14 +615,14 @@ def _conflicts_of_baselines(config: JsonObject) -> Iterator[tuple[Place, str]]:
     for number, model in _objects(config, "models"):
         if is_baseline(name := _line(model, "id")):
             yield ("models", number, "id"), f"{name} is a baseline: it judges and generates nothing"
-    for number, each in _objects(config, "judges"):
-        name = _line(each, "id")
-        if is_baseline(name) and (why := _misplaced(name, config)):
-            yield ("judges", number, "id"), f"{name} {why}"
-        if "provider" in each and _line(each, "provider") != BASELINE and is_baseline(name):
+    for number, spec in _objects(config, "judges"):
+        name = _line(spec, "id")
+        if is_baseline(name) and (reason := _misplaced(name, config)):
+            yield ("judges", number, "id"), f"{name} {reason}"
+        if "provider" in spec and _line(spec, "provider") != BASELINE and is_baseline(name):
             yield ("judges", number, "provider"), NO_OTHERS
-        yield from _conflicts_of_variants(number, each)
-        if each.get("orders") and isinstance(config.get("items"), dict):
+        yield from _conflicts_of_variants(number, spec)
+        if spec.get("orders") and isinstance(config.get("items"), dict):
             yield ("judges", number, "orders"), "are of pairs; a single item has none"
 
 
@@ -651,4 +655,4 @@ def _misplaced(name: str, config: JsonObject) -> str:
 def _words(items: JsonObject) -> list[str]:
     choices = items.get("choices")
     listed = choices if isinstance(choices, list | tuple) else ()
-    return [each.strip() for each in listed if isinstance(each, str)]
+    return [choice.strip() for choice in listed if isinstance(choice, str)]

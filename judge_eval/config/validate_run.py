@@ -39,7 +39,7 @@ def validate_run(data: object, off: Collection[str] = ()) -> RunConfig:
     humanjudge.lib.validation.ConfigInvalid: mode: there is no run mode 'judge-eval'; did you mean \
 'builtin-judge-eval'?
     """
-    absences = list(_absent(data, off)) if isinstance(data, dict) else []
+    absences = list(_absences(data, off)) if isinstance(data, dict) else []
     config = parse(data, absences)
     if mistakes := list(_mistakes(config)):
         raise ConfigInvalid(mistakes)
@@ -48,7 +48,7 @@ def validate_run(data: object, off: Collection[str] = ()) -> RunConfig:
 
 def absent(config: JsonObject, off: Collection[str]) -> list[ConfigError]:
     """Say which extensions of a config, as it is stored, are not here or turned off by now."""
-    places = _absent(config, off)
+    places = _absences(config, off)
     errors = []
     for place, problem in places:
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
@@ -56,17 +56,17 @@ def absent(config: JsonObject, off: Collection[str]) -> list[ConfigError]:
     return errors
 
 
-def _absent(config: JsonObject, off: Collection[str]) -> Iterator[tuple[Place, str]]:
+def _absences(config: JsonObject, off: Collection[str]) -> Iterator[tuple[Place, str]]:
     mode = old_name(config.get("mode", JUDGE_EVAL))
     if isinstance(mode, str):
-        if why := why_absent(mode.strip(), MODES, "run mode", off):
-            yield ("mode",), why
+        if reason := absence_reason(mode.strip(), MODES, "run mode", off):
+            yield ("mode",), reason
         else:
             yield from _too_few_models(config, mode.strip())
     judges = config.get("judges")
     for number, judge in enumerate(judges[:50] if isinstance(judges, list | tuple) else ()):
         spec = judge if isinstance(judge, dict) else {"id": judge}
-        yield from ((("judges", number, *place), why) for place, why in _judge(spec, off))
+        yield from ((("judges", number, *place), reason) for place, reason in _judge(spec, off))
 
 
 def _too_few_models(config: JsonObject, mode: str) -> Iterator[tuple[Place, str]]:
@@ -88,17 +88,17 @@ def _judge(judge: JsonObject, off: Collection[str]) -> Iterator[tuple[Place, str
     # A baseline is asked nowhere, so what asks models does not matter to it.
     is_model = not (isinstance(name, str) and is_baseline(name))
     if is_model and isinstance(kind, str):
-        why = why_absent(kind.strip(), JUDGE_TYPES, "judge type", off)
-        yield from [(("type",), why)] if why else ()
+        reason = absence_reason(kind.strip(), JUDGE_TYPES, "judge type", off)
+        yield from [(("type",), reason)] if reason else ()
 
 
-def why_absent(
+def absence_reason(
     name: str, registered: Mapping[str, Extension], noun: str, off: Collection[str]
 ) -> str:
     """Say why an extension cannot be used; nothing where it can."""
     if name not in registered:
         broken = "; see what is broken on the page Extensions" if extensions.broken else ""
-        usable = [other for other in registered if other not in off]
+        usable = [candidate for candidate in registered if candidate not in off]
         return f"there is no {noun} {excerpt(name, 60)}{meant(name, usable)}{broken}"
     return TURNED_OFF.format(name) if name in off else ""
 
@@ -107,7 +107,7 @@ def _mistakes(config: RunConfig) -> Iterator[ConfigError]:
     """Let modes and types say what is wrong, once all that is common to them is right."""
     mode = MODES[config.mode]
     yield from _wrong_options(mode.Options, config.mode_options, "mode_options")
-    yield from _of_hook(mode, "mode", lambda: mode.check(config))
+    yield from _hook_errors(mode, "mode", lambda: mode.check(config))
     for number, judge in enumerate(config.judges):
         for error in _wrong_parts(judge) if judge.is_baseline else _wrong_judge(judge):
             yield ConfigError(f"judges[{number}].{error.path}", error.message)
@@ -121,7 +121,7 @@ def _wrong_judge(judge: JudgeSpec) -> Iterator[ConfigError]:
         yield ConfigError("parts", f"has {len(judge.parts)}; of type {kind.id} it has {expected}")
     yield from _wrong_parts(judge)
     yield from _wrong_options(kind.Options, judge.options, "options")
-    yield from _of_hook(kind, "type", lambda: kind.check(judge))
+    yield from _hook_errors(kind, "type", lambda: kind.check(judge))
 
 
 def _wrong_parts(judge: JudgeSpec) -> Iterator[ConfigError]:
@@ -134,19 +134,19 @@ def _wrong_parts(judge: JudgeSpec) -> Iterator[ConfigError]:
             yield ConfigError(f"parts[{place}]", f"{part.id} is a baseline, no model")
 
 
-def _of_hook(
+def _hook_errors(
     extension: Extension, path: str, check: Callable[[], Iterable[Mistake]]
 ) -> Iterator[ConfigError]:
     try:
         with calling(extension, "check"):
-            mistakes = [ConfigError(where, why) for where, why in check()]
+            mistakes = [ConfigError(mistake_path, reason) for mistake_path, reason in check()]
     except HookFailed as failed:
         mistakes = [ConfigError(path, str(failed))]
     yield from mistakes
 
 
-def _wrong_options(options: type[Part], given: JsonObject, path: str) -> Iterator[ConfigError]:
+def _wrong_options(options: type[Part], values: JsonObject, path: str) -> Iterator[ConfigError]:
     try:
-        validated(options, given, path=path)
+        validated(options, values, path=path)
     except ConfigInvalid as invalid:
         yield from invalid.errors

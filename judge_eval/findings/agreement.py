@@ -11,7 +11,7 @@ from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import OfRatings, Unordered
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling
 from judge_eval.stats.estimate import Share
-from judge_eval.stats.evidence_order import Entered, PromptQueue
+from judge_eval.stats.evidence_order import EnteredVotes, PromptQueue
 from judge_eval.stats.judge_figures import (
     overall_agreement,
     paired_differences,
@@ -53,33 +53,19 @@ class Agreement(NamedTuple):
     """
 
     overall: list[Share]
-    entered: Entered
+    entered: EnteredVotes
     differences: FloatArray
     two_way: FloatArray
     compared: Codes | FloatArray
     people: Share | None = None
     of_ratings: list[OfRatings] | None = None
     unordered: Unordered | None = None
-    by_answer: Sequence[Entered] = ()
+    by_answer: Sequence[EnteredVotes] = ()
 
 
 def agreement_of(outcomes: RunOutcomes) -> Agreement:
-    return _of_order(outcomes) if is_ordered(outcomes.run.queue) else _of_votes(outcomes)
-
-
-def agreement_with(
-    outcomes: RunOutcomes, group: str, table: OutcomesTable
-) -> tuple[list[Share], Share | None]:
-    """Return the judges' agreement with a group of voters, and that of these among themselves."""
-    if not is_ordered(outcomes.run.queue):
-        return overall_agreement(table, outcomes.prompts), None
-    ratings, verdicts, assigned = _ratings(outcomes)
-    own = ratings.where(np.array(outcomes.history.groups) == group)
-    shares, people = ratio(*order_credits(own, verdicts, assigned)), ratio(*people_credits(own))
-    return order_agreement(shares), order_agreement(people)[0]
-
-
-def _of_votes(outcomes: RunOutcomes) -> Agreement:
+    if is_ordered(outcomes.run.queue):
+        return _agreement_by_order(outcomes)
     table, prompts, history = outcomes.table, outcomes.prompts, outcomes.history
     rows, choices, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
     queue = PromptQueue(history.order, history.comparison_order).follow(history.events)
@@ -94,7 +80,20 @@ def _of_votes(outcomes: RunOutcomes) -> Agreement:
     )
 
 
-def _of_order(outcomes: RunOutcomes) -> Agreement:
+def group_agreement(
+    outcomes: RunOutcomes, group: str, table: OutcomesTable
+) -> tuple[list[Share], Share | None]:
+    """Return the judges' agreement with a group of voters, and that of these among themselves."""
+    if not is_ordered(outcomes.run.queue):
+        return overall_agreement(table, outcomes.prompts), None
+    ratings, verdicts, assigned = _ratings(outcomes)
+    group_ratings = ratings.select(np.array(outcomes.history.groups) == group)
+    shares = ratio(*order_credits(group_ratings, verdicts, assigned))
+    people = ratio(*people_credits(group_ratings))
+    return order_agreement(shares), order_agreement(people)[0]
+
+
+def _agreement_by_order(outcomes: RunOutcomes) -> Agreement:
     ratings, verdicts, assigned = _ratings(outcomes)
     history, shares = outcomes.history, ratio(*order_credits(ratings, verdicts, assigned))
     brings, units = (~np.isnan(shares)).astype(np.int64), np.arange(ratings.n_units)
@@ -105,8 +104,8 @@ def _of_order(outcomes: RunOutcomes) -> Agreement:
         np.full((2, verdicts.shape[1]), np.nan),
         verdicts,
         order_agreement(ratio(*people_credits(ratings)))[0],
-        _beside_order(outcomes, ratings, verdicts),
-        _unordered(ratings, outcomes.prompts),
+        _compare_ratings(outcomes, ratings, verdicts),
+        _count_unordered(ratings, outcomes.prompts),
     )
 
 
@@ -117,32 +116,35 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
     ratings = Ratings(units, rows, people, grades, int(outcomes.prompts.max(initial=-1)) + 1)
     verdicts = np.full(outcomes.table.verdicts.shape, np.nan)
     assigned = np.zeros(verdicts.shape, bool)
-    for row, given in history.verdict_grades.items():
-        verdicts[row], assigned[row] = given, [grade is not None for grade in given]
+    for row, verdict_grades in history.verdict_grades.items():
+        verdicts[row] = verdict_grades
+        assigned[row] = [grade is not None for grade in verdict_grades]
     return ratings, verdicts, assigned
 
 
-def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
+def _count_unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
     size = np.bincount(prompts)
-    ratings = ratings.where(size[ratings.units] > 1)
-    one, _, sign = ratings.pairs()
+    ratings = ratings.select(size[ratings.units] > 1)
+    first_ratings, _, sign = ratings.pairs()
     rated = np.unique(ratings.units)
     by_person = np.stack([ratings.units, ratings.people])
     (units, _), items = np.unique(by_person, axis=1, return_counts=True)
     return Unordered(
         units=int((size > 1).sum()),
         of_one_item=int((size == 1).sum()),
-        alike=len(rated) - len(np.unique(ratings.units[one[sign != 0]])),
+        alike=len(rated) - len(np.unique(ratings.units[first_ratings[sign != 0]])),
         not_whole=len(rated) - len(np.unique(units[items == size[units]])),
     )
 
 
-def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray) -> list[OfRatings]:
+def _compare_ratings(
+    outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray
+) -> list[OfRatings]:
     exact = overall_agreement(outcomes.table, outcomes.prompts)
     # Of ratings a fraction only decides between equal ones.
     is_whole = outcomes.run.queue.kind == Queue.Kind.RATING
     by_person: dict[str, dict[Hashable, float]] = {}
-    rows = (each.tolist() for each in (ratings.people, ratings.items, ratings.values))
+    rows = (column.tolist() for column in (ratings.people, ratings.items, ratings.values))
     for person, item, value in zip(*rows, strict=True):
         by_person.setdefault(str(person), {})[item] = value
     compared = []
@@ -157,8 +159,8 @@ def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray)
             rank_correlation(_by_item(grades), by_person, coefficient, resampling=_NO_INTERVAL)
             for coefficient in COEFFICIENTS
         )
-        of = {"quadratic_kappa": kappa, "spearman": spearman, "kendall": kendall}
-        values = {name: each.figure.value for name, each in of.items()}
+        results = {"quadratic_kappa": kappa, "spearman": spearman, "kendall": kendall}
+        values = {name: result.figure.value for name, result in results.items()}
         mean = float(apart.mean()) if len(apart) else None
         compared.append(OfRatings(exact=share, mean_difference=mean, **values))
     return compared
@@ -168,7 +170,7 @@ def _by_item(grades: FloatArray) -> dict[Hashable, float]:
     return {item: grades[item] for item in np.flatnonzero(~np.isnan(grades)).tolist()}
 
 
-def about_inconsistent(
+def inconsistency_notes(
     outcomes: RunOutcomes, overall: Sequence[Share], words: Words
 ) -> Iterator[str]:
     """Say what judges' figures were if two orders that disagree counted by the other rule."""
@@ -178,35 +180,36 @@ def about_inconsistent(
         return
     wrong, tie = len(choices), choices.index("tie")
     is_wrong = (table.verdicts[inconsistent] == wrong).any()
-    rule, other, code = ("wrong", "a tie", tie) if is_wrong else ("a tie", "wrong", wrong)
+    rule, other_rule, code = ("wrong", "a tie", tie) if is_wrong else ("a tie", "wrong", wrong)
     counted = inconsistent & np.isin(table.verdicts, [tie, wrong])
     otherwise = OutcomesTable(table.votes, np.where(counted, code, table.verdicts))
     shares = overall_agreement(otherwise, outcomes.prompts)
     figures = [
-        f"{words.names[judge]} agrees on {100 * one:.1f} %, otherwise on {100 * another:.1f} %"
+        f"{words.names[judge]} agrees on {100 * share:.1f} %, "
+        f"otherwise on {100 * other_share:.1f} %"
         for judge in words.judges
-        if (one := overall[judge].value) is not None
-        and (another := shares[judge].value) is not None
-        and abs(one - another) >= LEAST_TOLD
+        if (share := overall[judge].value) is not None
+        and (other_share := shares[judge].value) is not None
+        and abs(share - other_share) >= LEAST_TOLD
     ]
     if figures:
         yield (
-            f"Two orders that disagree count as {rule}. Were that {other}, figures would differ: "
-            f"{'; '.join(figures[:MOST_TOLD])}."
+            f"Two orders that disagree count as {rule}. Were that {other_rule}, "
+            f"figures would differ: {'; '.join(figures[:MOST_TOLD])}."
         )
 
 
-def about_order(agreement: Agreement, words: Words) -> Iterator[str]:
+def order_notes(agreement: Agreement, words: Words) -> Iterator[str]:
     """Say what a reader must know of the order of ratings, beside the words about any study."""
     of_ratings, unordered = agreement.of_ratings, agreement.unordered
     if of_ratings is None or unordered is None:
         return
-    for one, other in combinations(words.judges, 2):
-        first, second = (of_ratings[n].spearman for n in (one, other))
+    for first_judge, second_judge in combinations(words.judges, 2):
+        first, second = (of_ratings[n].spearman for n in (first_judge, second_judge))
         if first is not None and second is not None and second - first > _FAR_APART:
             yield (
-                f"By Spearman's rank correlation {words.names[other]} ({second:.2f}) stands above "
-                f"{words.names[one]} ({first:.2f})."
+                f"By Spearman's rank correlation {words.names[second_judge]} ({second:.2f}) "
+                f"stands above {words.names[first_judge]} ({first:.2f})."
             )
     counts = {
         "In {} nobody rated all outputs.": unordered.not_whole,

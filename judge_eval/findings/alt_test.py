@@ -24,7 +24,7 @@ MOST_TASKS = 12
 # Everybody is tested; of very many people only some are listed one by one.
 MOST_LISTED = 200
 TOO_FEW = "too few items that others voted on too"
-SOME = (
+SAMPLED_ITEMS = (
     "This page compares one of every {} items: all {:,} votes would take too long here. "
     "Score files take all of them."
 )
@@ -34,12 +34,12 @@ Labels = dict[str, Answers]
 
 
 class TaskAnswers(NamedTuple):
-    """What people and judges answered to one task, on one of `every` so many items."""
+    """What people and judges answered to one task, one of every `sampling_step` items."""
 
     task: str
     people: Labels
     judges: Labels
-    every: int
+    sampling_step: int
 
 
 def answers_of(
@@ -48,48 +48,48 @@ def answers_of(
     """Read with three queries what was answered at some positions: first to what was asked."""
     votes = votes.filter(voter__isnull=False)
     most = min(MOST_VOTES, MOST_ANSWERS // max(1, judges))
-    every = max(1, -(-votes.count() // max(1, most)))
+    sampling_step = max(1, -(-votes.count() // max(1, most)))
     verdicts = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
     verdicts = verdicts.exclude(TUNED_ON)
     if part.kind == "ballot":
         verdicts = verdicts.filter(winner__in=part.verdicts)
-    reading, voted_on = _Reading(run.queue), set[int]()
+    reading, voted_on = _AnswerReader(run.queue), set[int]()
     names = ("voter__pseudonym", "item__position", "choice", "labels", "value")
-    for who, position, choice, labels, value in _rows(votes, every, *names):
+    for pseudonym, position, choice, labels, value in _rows(votes, sampling_step, *names):
         if position in positions:
             voted_on.add(position)
             worth = None if value is None else value / MILLION
-            reading.take(reading.people, (who, position), choice, labels, worth)
+            reading.add_answers(reading.people, (pseudonym, position), choice, labels, worth)
     names = ("judge_id", "item__position", "winner", "labels", "score_a")
-    for judge, position, winner, labels, score in _rows(verdicts, every, *names):
+    for judge, position, winner, labels, score in _rows(verdicts, sampling_step, *names):
         if position in voted_on:
-            reading.take(reading.judges, (str(judge), position), winner, labels, score)
-    return list(reading.tasks(every, judges))
+            reading.add_answers(reading.judges, (str(judge), position), winner, labels, score)
+    return list(reading.tasks(sampling_step, judges))
 
 
-def _rows(rows: QuerySet[Any], every: int, *names: str) -> Iterator[Any]:
-    if every > 1:
-        rows = rows.annotate(turn=F("item__position") % every).filter(turn=0)
+def _rows(rows: QuerySet[Any], sampling_step: int, *names: str) -> Iterator[Any]:
+    if sampling_step > 1:
+        rows = rows.annotate(turn=F("item__position") % sampling_step).filter(turn=0)
     return rows.values_list(*names).iterator(ROWS_AT_ONCE)
 
 
-class _Reading:
+class _AnswerReader:
     def __init__(self, queue: Queue) -> None:
         self._queue, self._asks = queue, options_of(queue)
         self._main = kind_of(queue).task(self._asks)
         self.people: dict[str, Labels] = defaultdict(lambda: defaultdict(dict))
         self.judges: dict[str, Labels] = defaultdict(lambda: defaultdict(dict))
 
-    def take(
+    def add_answers(
         self,
         by_task: dict[str, Labels],
-        whose: tuple[str, int],
+        annotator_item: tuple[str, int],
         choice: str,
         labels: Mapping[str, object] | None,
         worth: float | None,
     ) -> None:
         """Take one statement; the choice outlives labels, which erasing a person empties."""
-        answers, (who, position) = {**(labels or {})}, whose
+        answers, (annotator, position) = {**(labels or {})}, annotator_item
         if self._asks.takes_grades:
             answers[self._main] = quality_of(choice, None) if worth is None else worth
         elif choice and self._queue.kind != Queue.Kind.TEXT:
@@ -97,27 +97,33 @@ class _Reading:
             labelled = kind_of(self._queue).labelled(choice, self._asks)
             answers[self._main] = labelled.get(self._main, choice)
         for task, answer in answers.items():
-            by_task[task][who][position] = tuple(answer) if isinstance(answer, list) else answer
+            by_task[task][annotator][position] = (
+                tuple(answer) if isinstance(answer, list) else answer
+            )
 
-    def tasks(self, every: int, judges: int) -> Iterator[TaskAnswers]:
+    def tasks(self, sampling_step: int, judges: int) -> Iterator[TaskAnswers]:
         main = self._main
-        yield TaskAnswers(main, self.people[main], self.judges[main], every)
-        further = sorted((self.people.keys() & self.judges.keys()) - {main})[:MOST_TASKS]
+        yield TaskAnswers(main, self.people[main], self.judges[main], sampling_step)
+        further_tasks = sorted((self.people.keys() & self.judges.keys()) - {main})[:MOST_TASKS]
         # All further tasks together take no longer than the one.
-        answers = judges * sum(map(len, chain(*(self.people[task].values() for task in further))))
-        every *= max(1, -(-answers // MOST_ANSWERS))
-        for task in further:
-            people, judged = (_some(by[task], every) for by in (self.people, self.judges))
-            yield TaskAnswers(task, people, judged, every)
+        answers = judges * sum(
+            map(len, chain(*(self.people[task].values() for task in further_tasks)))
+        )
+        sampling_step *= max(1, -(-answers // MOST_ANSWERS))
+        for task in further_tasks:
+            people, judged = (
+                _sample(by_task[task], sampling_step) for by_task in (self.people, self.judges)
+            )
+            yield TaskAnswers(task, people, judged, sampling_step)
 
 
-def _some(labels: Labels, every: int) -> Labels:
-    def counts(place: Hashable) -> bool:
-        return isinstance(place, int) and place % every == 0
+def _sample(labels: Labels, sampling_step: int) -> Labels:
+    def is_sampled(place: Hashable) -> bool:
+        return isinstance(place, int) and place % sampling_step == 0
 
     return {
-        who: {place: answer for place, answer in answers.items() if counts(place)}
-        for who, answers in labels.items()
+        annotator: {place: answer for place, answer in answers.items() if is_sampled(place)}
+        for annotator, answers in labels.items()
     }
 
 
@@ -125,10 +131,10 @@ def alt_tests(
     run: Run, judges: Sequence[Judge], tasks: Sequence[TaskAnswers], votes: int
 ) -> tuple[AltTest | None, str | None, list[AltTest]]:
     """Return the test by the vote, or why there is none, and those by further tasks."""
-    settings, (main, *further) = AltTestSettings(epsilon=run.epsilon), tasks
+    settings, (main, *further_tasks) = AltTestSettings(epsilon=run.epsilon), tasks
     tests = [
         _test(answers, judges, votes, settings)
-        for answers in further
+        for answers in further_tasks
         if len(answers.people) >= settings.min_humans
     ]
     if (people := len(main.people)) < settings.min_humans:
@@ -140,7 +146,7 @@ def alt_tests(
 def _test(
     answers: TaskAnswers, judges: Sequence[Judge], votes: int, settings: AltTestSettings
 ) -> AltTest:
-    people, every = answers.people, answers.every
+    people, sampling_step = answers.people, answers.sampling_step
     labels = {str(judge.pk): answers.judges.get(str(judge.pk), {}) for judge in judges}
     results = alt_test(labels, people, settings)
     lines = (line for result in results.values() for line in advice(result, settings))
@@ -148,7 +154,7 @@ def _test(
         task=answers.task,
         judges=[_of_judge(judge, results[str(judge.pk)]) for judge in judges],
         advice=list(dict.fromkeys(lines)),
-        left_out=[SOME.format(every, votes)] if every > 1 else [],
+        left_out=[SAMPLED_ITEMS.format(sampling_step, votes)] if sampling_step > 1 else [],
         epsilon=epsilon_key(settings.epsilon),
         humans=len(people),
         choices=len({answer for answers in people.values() for answer in answers.values()}),

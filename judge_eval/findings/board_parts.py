@@ -22,7 +22,14 @@ from humanjudge.lib.tables import (
 )
 from humanjudge.lib.text import listed, odds
 from judge_eval import selectors
-from judge_eval.findings.columns import COLUMNS, FURTHER, MAIN, PENDING, elo_cell, share_cell
+from judge_eval.findings.columns import (
+    COLUMNS,
+    FURTHER_COLUMNS,
+    MAIN_COLUMNS,
+    PENDING,
+    elo_cell,
+    share_cell,
+)
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
 from judge_eval.findings.pictures import course_graph, lead_in_words, plot_of
@@ -52,10 +59,8 @@ BEFORE_VOTES: Final = tuple(
 
 
 class JudgeTables(NamedTuple):
-    """The table of the board, and the one of further figures where people have voted."""
-
     main: Table
-    further: Table | None
+    further_figures: Table | None
 
 
 def judge_tables(
@@ -70,36 +75,37 @@ def judge_tables(
 
     The names of judges that are asked lead to the address of the `workshop`, if there is one.
     """
-    every, rows = (
-        [_figures(line, figures, workshop) for line in some] for some in (lines, page_lines)
+    all_rows, page_rows = (
+        [_figures(line, figures, workshop) for line in table_lines]
+        for table_lines in (lines, page_lines)
     )
     is_voted = figures is not None and figures.as_of.votes > 0
     if figures and is_voted:
-        every, rows = with_people(every, figures), with_people(rows, figures)
-    unknown = unknown_columns(every) if figures else []
-    main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
+        all_rows, page_rows = with_people(all_rows, figures), with_people(page_rows, figures)
+    unknown = unknown_columns(all_rows) if figures else []
+    main = MAIN_COLUMNS if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
     by_order = figures is not None and figures.unordered is not None
-    possible, further = (
+    possible, further_columns = (
         [
             c
             for c in telling_columns(group, unknown, kind_of(run.queue), by_order=by_order)
             if c.is_of_parts or not part.kind
         ]
-        for group in (main, FURTHER)
+        for group in (main, FURTHER_COLUMNS)
     )
     with_figures = [
         c
         for c in possible
-        if any(c.figure in r.cells and r.cells[c.figure].has_figure for r in rows)
+        if any(c.figure in r.cells and r.cells[c.figure].has_figure for r in page_rows)
     ]
     name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
     # Before there are votes a table would be of dashes.
-    table = judge_table(name, possible if is_voted else with_figures, rows)
+    table = judge_table(name, possible if is_voted else with_figures, page_rows)
     words = _unknown_in_words(unknown_topics(unknown), lines, part)
     main_table = replace(table, id="ranking", unknown=words)
     if not is_voted:
         return JudgeTables(main_table, None)
-    table = judge_table(f"{name}: further figures", further, rows)
+    table = judge_table(f"{name}: further figures", further_columns, page_rows)
     return JudgeTables(main_table, replace(table, id="further-table"))
 
 
@@ -147,7 +153,6 @@ class Comparisons(TypedDict, total=False):
 
 
 def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[BoardLine]) -> Comparisons:
-    """Return the pictures and tables of the judges of a page, in the order of its lines."""
     ids = [line.id for line in page_lines if line.findings]
     return {
         "plot": plot_of(figures, ids),
@@ -171,18 +176,18 @@ def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Comparisons
 
     alike = f"Same verdict: percent of the {run.queue.noun}s that both answered"
     floor = {n for n, judge in enumerate(figures.judges) if judge.is_baseline}
-    evidence = partial(_evidence, figures.claims, floor)
+    evidence = partial(_evidence_cell, figures.claims, floor)
     tables: Comparisons = {
         "evidence": table("evidence", "Evidence that the row beats the column", evidence),
         "same_verdict": table("same_verdict", alike, partial(_alike, figures.same_verdict)),
     }
     if figures.unordered is None:
         label = "Row better than column: corrected p"
-        tables["mcnemar"] = table("mcnemar", label, partial(_tested, figures.mcnemar))
+        tables["mcnemar"] = table("mcnemar", label, partial(_p_value_cell, figures.mcnemar))
     return tables
 
 
-def _evidence(claims: Claims, floor: Collection[int], row: int, column: int) -> Cell:
+def _evidence_cell(claims: Claims, floor: Collection[int], row: int, column: int) -> Cell:
     evidence = claims.evidence[row][column]
     is_held = claims.floor[row][column] or claims.floor[column][row]
     if evidence is None or (not is_held and (row in floor) != (column in floor)):
@@ -203,7 +208,7 @@ def _alike(same_verdict: Matrix, row: int, column: int) -> Cell:
     return alone if same is None else Cell(percent(same))
 
 
-def _tested(tests: McNemar, row: int, column: int) -> Cell:
+def _p_value_cell(tests: McNemar, row: int, column: int) -> Cell:
     # Short, and without the names in the heads: there are hundreds of these.
     alone = f"{tests.ahead[row][column]:,}:{tests.ahead[column][row]:,}"
     p = p_text(tests.p[row][column] or 0.0)
@@ -219,17 +224,21 @@ def _confusion(figures: RunFindings, ids: Sequence[str]) -> Comparisons:
         return {}
     names = {judge.id: judge.name for judge in figures.judges}
     by_judge = {
-        of.judge: _confusion_table(names[of.judge], confusion.choices, of)
-        for of in confusion.judges
+        judge_matrix.judge: _confusion_table(
+            names[judge_matrix.judge], confusion.choices, judge_matrix
+        )
+        for judge_matrix in confusion.judges
     }
     return {"confusion": [(names[pk], by_judge[pk]) for pk in ids if pk in by_judge]}
 
 
-def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> Table:
+def _confusion_table(name: str, choices: Sequence[str], judge_matrix: ConfusionMatrix) -> Table:
     heads = [Head("People said", css=""), *map(Head, choices), Head("no verdict")]
     heads += [Head("Sensitivity", "%"), Head("Specificity", "%")]
     lines = []
-    for choice, counts, rates in zip(choices, of.counts, of.labels, strict=True):
+    for choice, counts, rates in zip(
+        choices, judge_matrix.counts, judge_matrix.labels, strict=True
+    ):
         cells = [
             Cell(f"{count:,}", css="num beats" if answer == choice else "num")
             for answer, count in zip([*choices, None], counts, strict=True)
@@ -273,6 +282,6 @@ def elo_graph(board: BoardView, lines: Sequence[BoardLine]) -> LineGraph | None:
         series.append((board.votes, [row.elo for row in board.rows]))
     places = sorted(board.rows.index(line.row) for line in lines)
     curves = [(votes, [row[n] for n in places if n < len(row)]) for votes, row in series]
-    baselines = {at for at, n in enumerate(places) if board.rows[n].judge.is_baseline}
+    baselines = {index for index, n in enumerate(places) if board.rows[n].judge.is_baseline}
     order = [places.index(board.rows.index(line.row)) for line in lines]
     return rating_graph([board.rows[n].judge.name for n in places], curves, baselines, order)

@@ -20,8 +20,8 @@ from humanjudge.lib.domain_events import announce
 from humanjudge.lib.text import listed
 from judge_eval.findings.claim_events import claims_that_changed
 from judge_eval.findings.families import Families
-from judge_eval.findings.filters import WHOLE, Parts, Slice, SliceInvalid
-from judge_eval.findings.model import Before, Claims, RunFindings
+from judge_eval.findings.filters import WHOLE_RUN, Parts, Slice, SliceInvalid
+from judge_eval.findings.model import Claims, FormerClaims, RunFindings
 from judge_eval.models import Board, Findings, Judge, JudgeRating, Run
 from judge_eval.voter_stats import MOST_READ, count_votes
 from voting.changes import note_change
@@ -42,7 +42,7 @@ SHARE = 6
 WATCHED = timedelta(hours=1)
 # An open board asks every few seconds; that somebody looks is written down less often.
 NOTED = timedelta(seconds=30)
-SEEN = 3 * NOTED
+VIEWER_TIMEOUT = 3 * NOTED
 MOST_PARTS = 200
 OTHER_VERSION = (
     "Another version made this run, and this one cannot read its ledger: go on with that version, "
@@ -68,11 +68,11 @@ def note_behind(boards: Collection[Board]) -> None:
     runs = Run.objects.filter(board__in=boards, board__seq__gt=0)
     # While judges are asked and nobody votes, findings are for those who ask for them.
     of_interest = runs.filter(Q(board__votes__gt=0) | ~Q(state__in=Run.AT_WORK))
-    existing = Findings.objects.filter(run=OuterRef("pk"), part=str(WHOLE))
+    existing = Findings.objects.filter(run=OuterRef("pk"), part=str(WHOLE_RUN))
     unasked = timezone.now() - WATCHED
     Findings.objects.bulk_create(
         [
-            Findings(run=run, part=str(WHOLE), requested_at=unasked)
+            Findings(run=run, part=str(WHOLE_RUN), requested_at=unasked)
             for run in of_interest.filter(~Exists(existing))
         ],
         ignore_conflicts=True,
@@ -90,38 +90,41 @@ def refresh() -> None:
         return
     try:
         until = time.monotonic() + LONGEST_SECONDS
-        due, begun = _due(timezone.now()), set[tuple[UUID, str]]()
-        for _ in due[1 : 1 + MOST_HELPERS]:
+        due_parts, started_parts = _due_parts(timezone.now()), set[tuple[UUID, str]]()
+        for _ in due_parts[1 : 1 + MOST_HELPERS]:
             enqueue("judge_eval.tasks.refresh_findings")
-        while due:
-            begun.add(due[0])
+        while due_parts:
+            started_parts.add(due_parts[0])
             try:
-                compute_apart_if_large(*due[0])
+                compute_apart_if_large(*due_parts[0])
             except OperationalError:
                 raise
             except Exception:
                 # One run that cannot be computed must not hold up the others; it is tried again.
-                logger.exception("findings of run %s, part %r", *due[0])
+                logger.exception("findings of run %s, part %r", *due_parts[0])
             if time.monotonic() > until:
                 return
             # Others may have computed some of them meanwhile.
-            due = [each for each in _due(timezone.now()) if each not in begun]
+            due_parts = [
+                run_part for run_part in _due_parts(timezone.now()) if run_part not in started_parts
+            ]
     finally:
         _computing.release()
 
 
-def _due(now: datetime) -> list[tuple[UUID, str]]:
+def _due_parts(now: datetime) -> list[tuple[UUID, str]]:
     """Return what is to be computed now, what somebody looks at first."""
-    watched = Q(part=str(WHOLE)) | Q(requested_at__gt=now - WATCHED)
+    watched = Q(part=str(WHOLE_RUN)) | Q(requested_at__gt=now - WATCHED)
     behind = Findings.objects.filter(watched, is_behind=True, not_before__lte=now)
     rows = behind.order_by("-requested_at").defer("data", "people")[:MOST_AT_ONCE]
-    return [(row.run_id, row.part) for row in rows if row.not_before <= now - _rest(row, now)]
-
-
-def _rest(row: Findings, now: datetime) -> timedelta:
-    if row.computed_at is None or row.requested_at > now - SEEN:
-        return timedelta()
-    return max(UNSEEN_PAUSE, SHARE * timedelta(seconds=row.seconds))
+    due_parts = []
+    for row in rows:
+        pause = timedelta()
+        if row.computed_at is not None and row.requested_at <= now - VIEWER_TIMEOUT:
+            pause = max(UNSEEN_PAUSE, SHARE * timedelta(seconds=row.seconds))
+        if row.not_before <= now - pause:
+            due_parts.append((row.run_id, row.part))
+    return due_parts
 
 
 def compute_apart_if_large(run_id: UUID, part: str) -> None:
@@ -129,8 +132,8 @@ def compute_apart_if_large(run_id: UUID, part: str) -> None:
     if not Board.objects.filter(run=run_id, votes__gt=MOST_VOTES_IN_A_WORKER).exists():
         compute(run_id, part)
     elif (ended := manage("compute_findings", str(run_id), part)).code:
-        what = "findings of run %s, part %r: their process ended with %s: %s"
-        logger.error(what, run_id, part, *ended)
+        message = "findings of run %s, part %r: their process ended with %s: %s"
+        logger.error(message, run_id, part, *ended)
 
 
 def compute(run_id: UUID, part: str) -> bool:
@@ -142,17 +145,17 @@ def compute(run_id: UUID, part: str) -> bool:
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
-    took = row.values_list("seconds", flat=True).first() or 0
-    lease = max(LEASE, SHARE * timedelta(seconds=took))
-    begun = {"not_before": now + lease, "attempts": F("attempts") + 1}
-    if not row.filter(not_before__lte=now).update(**begun):
+    last_seconds = row.values_list("seconds", flat=True).first() or 0
+    lease = max(LEASE, SHARE * timedelta(seconds=last_seconds))
+    attempt = {"not_before": now + lease, "attempts": F("attempts") + 1}
+    if not row.filter(not_before__lte=now).update(**attempt):
         return False
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     run = Run.objects.select_related("queue__project").get(pk=run_id)
-    chosen = Slice.stored(part, kind_of(run.queue).noun)
+    part_slice = Slice.stored(part, kind_of(run.queue).noun)
     try:
         fix_margin(run)
-        computed = findings(outcomes_of(run, chosen), _before(row))
+        computed = findings(outcomes_of(run, part_slice), _stored_claims(row))
     except OperationalError:
         raise  # The database is locked or away, which passes.
     except Exception as error:
@@ -163,11 +166,11 @@ def compute(run_id: UUID, part: str) -> bool:
         raise
     many = not part and computed.as_of.votes > MOST_READ
     people = count_votes(run.queue) if many else None
-    seconds = time.perf_counter() - began
-    done = timezone.now()
+    seconds = time.perf_counter() - start_time
+    finished_at = timezone.now()
     with transaction.atomic():
         # Who took over meanwhile may be done: then these are older, and news to nobody.
-        replaced = _before(row.select_for_update(no_key=True))
+        replaced = _stored_claims(row.select_for_update(no_key=True))
         if replaced and replaced.seq > computed.as_of.seq:
             return False
         if not part:
@@ -179,10 +182,10 @@ def compute(run_id: UUID, part: str) -> bool:
             seq=computed.as_of.seq,
             seconds=seconds,
             is_behind=Board.objects.filter(run=run, seq__gt=computed.as_of.seq).exists(),
-            computed_at=done,
+            computed_at=finished_at,
             attempts=0,
             error="",
-            not_before=done + PAUSE,
+            not_before=finished_at + PAUSE,
         )
     return True
 
@@ -212,8 +215,10 @@ def fix_margin(run: Run) -> None:
 
 def _note_failure(row: QuerySet[Findings], error: Exception) -> None:
     """Keep the reason for the pages, and try again soon; after several attempts less often."""
-    why = f"an unexpected error occurred ({type(error).__name__}); the worker's log has the details"
-    row.update(error="they take too much memory" if isinstance(error, MemoryError) else why)
+    reason = (
+        f"an unexpected error occurred ({type(error).__name__}); the worker's log has the details"
+    )
+    row.update(error="they take too much memory" if isinstance(error, MemoryError) else reason)
     early = row.filter(attempts__lt=Findings.MOST_ATTEMPTS)
     early.update(not_before=timezone.now() + PAUSE)
 
@@ -230,12 +235,12 @@ def is_readable(run: Run) -> bool:
     )
 
 
-def _before(row: QuerySet[Findings]) -> Before | None:
+def _stored_claims(row: QuerySet[Findings]) -> FormerClaims | None:
     stored = row.values("data__claims", "data__judges", "data__as_of").first()
     if stored is None or (claims := Claims.read(stored["data__claims"])) is None:
         return None
     judges = [judge["id"] for judge in stored["data__judges"]]
-    return Before(judges, claims, stored["data__as_of"]["seq"])
+    return FormerClaims(judges, claims, stored["data__as_of"]["seq"])
 
 
 def is_sealing(run: Run) -> bool:
@@ -262,7 +267,7 @@ class TooManyParts(SliceInvalid):
 
 
 @dataclass(frozen=True)
-class Request:
+class FindingsRequest:
     """A part of a run that somebody wants figures of, and the rows that hold them.
 
     While nothing is known of the run, it is not known either whether there is such a part: then
@@ -271,7 +276,7 @@ class Request:
 
     part: Slice
     row: Findings
-    whole: Findings
+    whole_run: Findings
     # Whether its reader may see what moves with every vote.
     is_live: bool = True
 
@@ -296,28 +301,28 @@ class Request:
     @cached_property
     def parts(self) -> Parts | None:
         """The parts there are of the whole run; None while nothing is known of it."""
-        data = self.whole.data
+        data = self.whole_run.data
         return None if data is None else Parts.model_validate(data.get("parts", {}))
 
 
-def request_findings(run: Run, part: str) -> Request:
+def request_findings(run: Run, part: str) -> FindingsRequest:
     """Return the findings of a part of a run, and see to it that they are computed.
 
     Raises SliceInvalid, as PartUnknown or TooManyParts where it is not the address that is wrong.
     """
-    chosen = Slice.parse(part, kind_of(run.queue).noun)
-    whole = findings_of(run, WHOLE)
-    request = Request(chosen, whole, whole)
-    if chosen.kind and request.parts is not None:
-        if chosen not in request.parts:
-            raise PartUnknown(f"this run has no {chosen.kind} {chosen.value!r}")
-        request = Request(chosen, findings_of(run, chosen), whole)
+    part_slice = Slice.parse(part, kind_of(run.queue).noun)
+    whole_run = findings_of(run, WHOLE_RUN)
+    request = FindingsRequest(part_slice, whole_run, whole_run)
+    if part_slice.kind and request.parts is not None:
+        if part_slice not in request.parts:
+            raise PartUnknown(f"this run has no {part_slice.kind} {part_slice.value!r}")
+        request = FindingsRequest(part_slice, findings_of(run, part_slice), whole_run)
     return request
 
 
 def parts_of(run: Run) -> Parts | None:
     """Return a run's tags and generators without its figures; None while nothing is known of it."""
-    rows = Findings.objects.filter(run=run, part=str(WHOLE))
+    rows = Findings.objects.filter(run=run, part=str(WHOLE_RUN))
     parts = rows.values_list("data__parts", flat=True).first()
     return None if parts is None else Parts.model_validate(parts)
 
@@ -336,7 +341,7 @@ def findings_of(run: Run, part: Slice) -> Findings:
     return row
 
 
-def set_families(project: Project, families: Families, by: User) -> None:
+def set_families(project: Project, families: Families, user: User) -> None:
     """Let models be of these families in a project; figures that say so are computed anew."""
     if project.model_families == families:
         return
@@ -344,5 +349,5 @@ def set_families(project: Project, families: Families, by: User) -> None:
         Project.objects.filter(pk=project.pk).update(model_families=families)
         Findings.objects.filter(run__queue__project=project).update(is_behind=True)
         names = listed(f"{start} = {family}" for start, family in families.items())
-        note_change(project, by, f"Families of models: {names or 'none'}.")
+        note_change(project, user, f"Families of models: {names or 'none'}.")
     project.model_families = families

@@ -9,7 +9,7 @@ from judge_eval.findings import history
 from judge_eval.findings.agreement import Agreement
 from judge_eval.findings.history import JOINED
 from judge_eval.findings.load import RunOutcomes
-from judge_eval.findings.model import Before, Claims, Withdrawn
+from judge_eval.findings.model import Claims, FormerClaims, Withdrawn
 from judge_eval.stats import claims as pure
 
 RECOUNTED = "the votes that count have changed"
@@ -21,7 +21,10 @@ REASONS = OF_VOTES | {RECOUNTED, BOTH_WAYS, LATER_VOTES, JOINED, history.CHANGED
 
 
 def claims_model(
-    computed: pure.Claims, ranked: Agreement, outcomes: RunOutcomes, before: Before | None
+    computed: pure.JudgeClaims,
+    ranked: Agreement,
+    outcomes: RunOutcomes,
+    before: FormerClaims | None,
 ) -> Claims:
     """Return claims as they are stored, with those that were made before and hold no longer."""
     gone = [] if before is None else _withdrawn(computed, outcomes, before)
@@ -35,62 +38,71 @@ def claims_model(
     return Claims.model_validate(asdict(computed) | beside)
 
 
-def _withdrawn(computed: pure.Claims, outcomes: RunOutcomes, before: Before) -> list[Withdrawn]:
+def _withdrawn(
+    computed: pure.JudgeClaims, outcomes: RunOutcomes, before: FormerClaims
+) -> list[Withdrawn]:
     """Name claims that hold no longer; those named before, while there are no others.
 
     Which claims somebody has read depends on when findings were computed, so this alone is not made
     of the ledger.
     """
     places = {str(judge.pk): place for place, judge in enumerate(outcomes.judges)}
-    now = [places.get(judge) for judge in before.judges]
-    made: list[tuple[int, int | None]] = [
-        (one, other) for one, other in np.argwhere(np.array(before.claims.beats, bool)).tolist()
+    places_now = [places.get(judge) for judge in before.judges]
+    former_claims: list[tuple[int, int | None]] = [
+        (winner, loser)
+        for winner, loser in np.argwhere(np.array(before.claims.beats, bool)).tolist()
     ]
     if before.claims.best is not None:
-        made.append((before.claims.best, None))
+        former_claims.append((before.claims.best, None))
 
-    def gone(claims: Iterable[tuple[int, int | None]]) -> Iterator[tuple[int, int | None]]:
-        for one, other in claims:
-            a, b = now[one], None if other is None else now[other]
-            is_complete = a is not None and (b is None) == (other is None)
-            if a is None or not is_complete:
+    def ended_claims(claims: Iterable[tuple[int, int | None]]) -> Iterator[tuple[int, int | None]]:
+        for winner, loser in claims:
+            winner_now, loser_now = places_now[winner], None if loser is None else places_now[loser]
+            is_complete = winner_now is not None and (loser_now is None) == (loser is None)
+            if winner_now is None or not is_complete:
                 continue
             # Without another it was claimed to be the best.
-            is_claimed = computed.best == a if b is None else computed.beats[a, b]
+            is_claimed = computed.best == winner_now
+            if loser_now is not None:
+                is_claimed = computed.beats[winner_now, loser_now]
             if not is_claimed:
-                yield a, b
+                yield winner_now, loser_now
 
-    new = []
-    for one, other in gone(made):
-        why, since = _why(computed, outcomes, before, one, other)
-        new.append(Withdrawn(judge=one, other=other, why=why, seq=since))
-    return new or [
-        each.model_copy(update={"judge": one, "other": other})
-        for each in before.claims.withdrawn
-        for one, other in gone([(each.judge, each.other)])
+    withdrawals = []
+    for winner, loser in ended_claims(former_claims):
+        reason, since = _withdrawal_reason(computed, outcomes, before, winner, loser)
+        withdrawals.append(Withdrawn(judge=winner, other=loser, why=reason, seq=since))
+    return withdrawals or [
+        withdrawal.model_copy(update={"judge": winner, "other": loser})
+        for withdrawal in before.claims.withdrawn
+        for winner, loser in ended_claims([(withdrawal.judge, withdrawal.other)])
     ]
 
 
-def _why(
-    computed: pure.Claims, outcomes: RunOutcomes, before: Before, one: int, other: int | None
+def _withdrawal_reason(
+    computed: pure.JudgeClaims,
+    outcomes: RunOutcomes,
+    before: FormerClaims,
+    winner: int,
+    loser: int | None,
 ) -> tuple[str, int]:
-    changes, seq, claims = outcomes.history.changes, outcomes.as_of.seq, before.claims
+    changes, seq, claims = outcomes.history.changes, outcomes.counted_votes.seq, before.claims
     joined = changes.get(JOINED, 0)
-    if other is None:
+    if loser is None:
         if joined > before.seq:
             return JOINED, joined
-    elif computed.reached[one, other]:
-        was_ahead = computed.standing(one, other) == "was ahead"
+    elif computed.reached[winner, loser]:
+        was_ahead = computed.pair_state(winner, loser) == "was ahead"
         return LATER_VOTES if was_ahead else BOTH_WAYS, seq
     else:
-        is_floor = computed.is_baseline[one] or computed.is_baseline[other]
+        is_floor = computed.is_baseline[winner] or computed.is_baseline[loser]
         needed = claims.floor_threshold if is_floor else claims.threshold
-        if computed.evidence[one, other] >= (needed or np.inf):
+        if computed.evidence[winner, loser] >= (needed or np.inf):
             return JOINED, joined or seq
-    later = {at: why for why, at in changes.items() if at > before.seq and why != JOINED}
+    later = {n: reason for reason, n in changes.items() if n > before.seq and reason != JOINED}
     last = max(later, default=seq)
-    if other is None:
-        others = [n for n in range(len(computed.beats)) if n != one]
-        turned = any(computed.standing(one, n) == "was ahead" for n in others)
+    if loser is None:
+        others = [n for n in range(len(computed.beats)) if n != winner]
+        turned = any(computed.pair_state(winner, n) == "was ahead" for n in others)
         return later.get(last, LATER_VOTES if turned else BOTH_WAYS), last
     return later.get(last, RECOUNTED), last

@@ -1,14 +1,15 @@
 """The columns in which the board, its files and the terminal show the figures of judges.
 
-A column is declared once, in `MAIN` or `FURTHER`: the page, CSV and JSON follow, and `terminal_row`
-takes a few of them. How each is computed is told in `_board_method.html`.
+A column is declared once, in `MAIN_COLUMNS` or `FURTHER_COLUMNS`: the page, CSV and JSON
+follow, and `terminal_row` takes a few of them. How each is computed is told in
+`_board_method.html`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from operator import attrgetter
-from typing import Final, Literal
+from typing import Final, Literal, TypedDict
 
 from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
 from humanjudge.lib.text import fixed, listed, odds, usd
@@ -50,7 +51,7 @@ _SHARE_FIELDS: Final = {
 
 
 @dataclass(frozen=True)
-class Column:
+class BoardColumn:
     """One column of the board.
 
     `figure` is its key on the page. `about` says what it is, in a sentence or two that stand beside
@@ -73,7 +74,7 @@ class Column:
     is_optional: bool = False
     is_of_parts: bool = True
     # The figures of some kinds of items that it is one of; empty: it stands on every board.
-    of: Figure | Literal[""] = ""
+    kind_figure: Figure | Literal[""] = ""
 
     @property
     def label(self) -> str:
@@ -82,7 +83,6 @@ class Column:
 
     @property
     def is_of_calls(self) -> bool:
-        """Whether it is of the calls of a judge; a baseline makes none."""
         return self.topic in ("prices", "times")
 
     def order(self, judge: JudgeFindings) -> float | None:
@@ -100,8 +100,8 @@ def share_cell(share: Share, counted: str, nothing: str, *, decimals: int = 0) -
     if isinstance(share.successes, float):  # by the order of ratings
         title = f"Mean over {share.n:,} prompts"
     if share.low is None or share.high is None:
-        why = f"No interval: {share.why}."
-        return Cell(main, "", f"{title}. {why}", why)
+        reason = f"No interval: {share.why}."
+        return Cell(main, "", f"{title}. {reason}", reason)
     interval = percent_span(share.low, share.high)
     return Cell(main, interval, f"{title}; 95 % interval by {_METHODS[share.method or 'wilson']}")
 
@@ -110,14 +110,20 @@ def _share_files(file: str, attribute: str) -> dict[str, str]:
     return {f"{file}{end}": f"{attribute}.{part}" for end, part in _SHARE_FIELDS.items()}
 
 
+class _ShareOptions(TypedDict):
+    cell: Callable[[JudgeFindings], Cell]
+    best: str
+    files: dict[str, str]
+
+
 def _share(
     attribute: str, counted: str, nothing: str, *, file: str = "", decimals: int = 0
-) -> tuple[Callable[[JudgeFindings], Cell], str, dict[str, str]]:
-
+) -> _ShareOptions:
     def cell(judge: JudgeFindings) -> Cell:
         return share_cell(attrgetter(attribute)(judge), counted, nothing, decimals=decimals)
 
-    return cell, f"{attribute}.value", _share_files(file or attribute, attribute)
+    files = _share_files(file or attribute, attribute)
+    return {"cell": cell, "best": f"{attribute}.value", "files": files}
 
 
 def _sentence(words: str | None) -> str:
@@ -147,13 +153,13 @@ def _two_way_cell(judge: JudgeFindings) -> Cell:
     return missing(_FEW_PEOPLE) if low is None else _overall_within(judge, low, high)
 
 
-def _of_ratings(name: str, title: str, unit: str, about: str) -> Column:
+def _rating_column(name: str, title: str, unit: str, about: str) -> BoardColumn:
     def cell(judge: JudgeFindings) -> Cell:
         value: float | None = getattr(judge.of_ratings, name)
         return missing(_UNCOMPARED) if value is None else Cell(f"{value + 0:.2f}")
 
-    at = f"of_ratings.{name}"
-    return Column(name, title, unit, about, "how-order", cell, at, {name: at})
+    attribute = f"of_ratings.{name}"
+    return BoardColumn(name, title, unit, about, "how-order", cell, attribute, {name: attribute})
 
 
 def _rank_cell(judge: JudgeFindings) -> Cell:
@@ -172,7 +178,7 @@ def beats_cell(figures: RunFindings, place: int) -> Cell:
     judge, beats = figures.judges[place], figures.claims.beats
     if judge.is_baseline:
         return Cell()
-    speaking = [n for n, each in enumerate(figures.judges) if not each.is_silent]
+    speaking = [n for n, other_judge in enumerate(figures.judges) if not other_judge.is_silent]
     others = [n for n in speaking if not figures.judges[n].is_baseline and n != place]
     beaten = [figures.judges[n].name for n in others if beats[place][n]]
     words = (
@@ -183,8 +189,8 @@ def beats_cell(figures: RunFindings, place: int) -> Cell:
     if judge.beats_floor:
         words.append("the floor")
     small, title = _below_floor(figures, place)
-    by_one = zip(beats[place], figures.claims.by_one[place], strict=True)
-    if any(is_beaten and is_by_one for is_beaten, is_by_one in by_one):
+    rivals = zip(beats[place], figures.claims.by_one[place], strict=True)
+    if any(is_beaten and is_by_one for is_beaten, is_by_one in rivals):
         small = "; ".join(filter(None, ["by one voter's votes alone", small]))
     return Cell(", ".join(words) or DASH, small, title, css="beaten")
 
@@ -197,12 +203,12 @@ def _below_floor(figures: RunFindings, place: int) -> tuple[str, str]:
     floor = [n for n, is_held in enumerate(claims.floor[place]) if is_held]
     if worse := [judges[n].name for n in floor if claims.beats[n][place]]:
         return f"worse than {listed(worse, 'or')}", ""
-    evidence = [each or 1.0 for each in claims.evidence[place]]
+    evidence = [pair_evidence or 1.0 for pair_evidence in claims.evidence[place]]
     weakest = min(floor, key=lambda n: evidence[n])
     needs = f"evidence {odds(evidence[weakest])}; needs {odds(claims.floor_threshold or 1.0)}"
     leads = (claims.evidence_now[place][weakest] or 1.0) >= LEADS
-    how = "leads {}, not settled" if leads else "not shown to be better than {}"
-    return how.format(judges[weakest].name), needs
+    phrase = "leads {}, not settled" if leads else "not shown to be better than {}"
+    return phrase.format(judges[weakest].name), needs
 
 
 def _rating_cell(judge: JudgeFindings) -> Cell:
@@ -211,15 +217,15 @@ def _rating_cell(judge: JudgeFindings) -> Cell:
         return missing(_sentence(rating.why))
     main = f"{rating.value:.0f}"
     if rating.low is None or rating.high is None:
-        why = f"No interval: {rating.why}."
-        return Cell(main, title=why, reason=why)
+        reason = f"No interval: {rating.why}."
+        return Cell(main, title=reason, reason=reason)
     title = f"95 % interval by bootstrap; games on {rating.n:,} comparisons"
     return Cell(main, span(rating.low, rating.high), title)
 
 
-def _price_cell(judge: JudgeFindings, value: float | None, why: str | None) -> Cell:
+def _price_cell(judge: JudgeFindings, value: float | None, reason: str | None) -> Cell:
     if value is None:
-        return missing(why or "")
+        return missing(reason or "")
     price, total = (
         usd(Decimal(str(dollars))).removeprefix("$") for dollars in (value, judge.cost_usd or 0)
     )
@@ -229,8 +235,8 @@ def _price_cell(judge: JudgeFindings, value: float | None, why: str | None) -> C
 def _correct_cell(judge: JudgeFindings) -> Cell:
     is_priced = judge.cost_per_verdict_usd is not None
     unvoted = "Nobody has voted on what it judged."
-    why = unvoted if is_priced and judge.agreement.value is None else judge.cost_why
-    return _price_cell(judge, judge.cost_per_correct_usd, why)
+    reason = unvoted if is_priced and judge.agreement.value is None else judge.cost_why
+    return _price_cell(judge, judge.cost_per_correct_usd, reason)
 
 
 def _seconds_cell(judge: JudgeFindings) -> Cell:
@@ -241,59 +247,95 @@ def _seconds_cell(judge: JudgeFindings) -> Cell:
 
 
 # In place of the first column, where judges are ranked by the order of ratings.
-BY_ORDER: Final = Column(
-    *("overall", "Agreement", "% in people's order"),
-    "Of two outputs that one person rated differently, how often the judge rates the same one "
-    "higher; equal ratings count half, no verdict counts nothing. Whoever always gives the same "
-    "rating has 50 %. Judges are listed by it.",
-    *("how-order", _overall_cell, "overall.value"),
+BY_ORDER: Final = BoardColumn(
+    figure="overall",
+    title="Agreement",
+    unit="% in people's order",
+    about=(
+        "Of two outputs that one person rated differently, how often the judge rates the same one "
+        "higher; equal ratings count half, no verdict counts nothing. Whoever always gives the "
+        "same rating has 50 %. Judges are listed by it."
+    ),
+    anchor="how-order",
+    cell=_overall_cell,
+    best="overall.value",
 )
 _MEAN: Final = "The mean over people, each compared on all items that both rated."
 # What is shown of ratings beside their order.
 OF_RATINGS: Final = (
-    Column(
-        *("exact_agreement", "Same rating", "% of votes"),
-        "Of the votes on what it was asked about, those with the same rating. A judge that always "
-        "gives the most frequent rating has much of it.",
-        "how-order",
-        *_share("of_ratings.exact", "votes", UNVOTED, file="exact_agreement"),
+    BoardColumn(
+        figure="exact_agreement",
+        title="Same rating",
+        unit="% of votes",
+        about=(
+            "Of the votes on what it was asked about, those with the same rating. A judge that "
+            "always gives the most frequent rating has much of it."
+        ),
+        anchor="how-order",
+        **_share("of_ratings.exact", "votes", UNVOTED, file="exact_agreement"),
     ),
-    _of_ratings("quadratic_kappa", "Kappa", "quadratic", f"How close ratings are. {_MEAN}"),
-    _of_ratings("spearman", "Spearman", "rank correlation", _MEAN),
-    _of_ratings("kendall", "Kendall", "tau-b", _MEAN),
-    _of_ratings("mean_difference", "Difference", "mean", "How much higher it rates than people."),
+    _rating_column("quadratic_kappa", "Kappa", "quadratic", f"How close ratings are. {_MEAN}"),
+    _rating_column("spearman", "Spearman", "rank correlation", _MEAN),
+    _rating_column("kendall", "Kendall", "tau-b", _MEAN),
+    _rating_column(
+        "mean_difference", "Difference", "mean", "How much higher it rates than people."
+    ),
 )
 _RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
 # What stands on the board: the judges' names and these.
-MAIN: Final = (
-    Column(
-        *("overall", "Agreement", "% of votes, interval"),
-        "Of the votes on what the judge was asked about, those that chose the same. No verdict "
-        "counts as wrong here. Judges are listed by it.",
-        *("how-overall", _overall_cell, "overall.value"),
-        _share_files("overall_agreement", "overall"),
+MAIN_COLUMNS: Final = (
+    BoardColumn(
+        figure="overall",
+        title="Agreement",
+        unit="% of votes, interval",
+        about=(
+            "Of the votes on what the judge was asked about, those that chose the same. No verdict "
+            "counts as wrong here. Judges are listed by it."
+        ),
+        anchor="how-overall",
+        cell=_overall_cell,
+        best="overall.value",
+        files=_share_files("overall_agreement", "overall"),
     ),
-    Column(
-        *("rank", "Rank", "range"),
-        "1 and the number of judges that beat it, up to all less those it beats. The best judge "
-        "has rank 1 alone.",
-        *("how-claims", _rank_cell, "-rank_high"),
-        {"rank_low": "rank_low", "rank_high": "rank_high"},
+    BoardColumn(
+        figure="rank",
+        title="Rank",
+        unit="range",
+        about=(
+            "1 and the number of judges that beat it, up to all less those it beats. The best "
+            "judge has rank 1 alone."
+        ),
+        anchor="how-claims",
+        cell=_rank_cell,
+        best="-rank_high",
+        files={"rank_low": "rank_low", "rank_high": "rank_high"},
     ),
-    Column(
-        *("beats", "Beats", "by evidence"),
-        "Judges, and the floor of all baselines, for which the evidence that this one is better "
-        "has reached the threshold; below it the baseline that it is farthest from beating. It may "
-        "be looked at after every vote.",
-        *("how-claims", lambda judge: Cell(), "-rank_high"),
-        {"beats_floor": "beats_floor"},
+    BoardColumn(
+        figure="beats",
+        title="Beats",
+        unit="by evidence",
+        about=(
+            "Judges, and the floor of all baselines, for which the evidence that this one is "
+            "better has reached the threshold; below it the baseline that it is farthest from "
+            "beating. It may be looked at after every vote."
+        ),
+        anchor="how-claims",
+        cell=lambda judge: Cell(),
+        best="-rank_high",
+        files={"beats_floor": "beats_floor"},
     ),
-    Column(
-        *("elo", "ELO", "live"),
-        "The rating of the judges among themselves after the last vote. It depends on the order of "
-        "the votes: below it is where 90 % of other orders put it. It ranks nobody.",
-        *("how-elo", lambda judge: Cell(), "elo_other_orders_high"),
-        {
+    BoardColumn(
+        figure="elo",
+        title="ELO",
+        unit="live",
+        about=(
+            "The rating of the judges among themselves after the last vote. It depends on the "
+            "order of the votes: below it is where 90 % of other orders put it. It ranks nobody."
+        ),
+        anchor="how-elo",
+        cell=lambda judge: Cell(),
+        best="elo_other_orders_high",
+        files={
             "elo": "",
             "elo_other_orders_low": "elo_other_orders_low",
             "elo_other_orders_high": "elo_other_orders_high",
@@ -301,129 +343,186 @@ MAIN: Final = (
         },
         is_of_parts=False,
     ),
-    Column(
-        *("correct", "Cost", "US$ per right verdict"),
-        "What all its calls cost, for each verdict that a person would have given too.",
-        *("how-price", _correct_cell, "-cost_per_correct_usd"),
-        {"cost_per_correct_usd": "cost_per_correct_usd"},
+    BoardColumn(
+        figure="correct",
+        title="Cost",
+        unit="US$ per right verdict",
+        about="What all its calls cost, for each verdict that a person would have given too.",
+        anchor="how-price",
+        cell=_correct_cell,
+        best="-cost_per_correct_usd",
+        files={"cost_per_correct_usd": "cost_per_correct_usd"},
         topic="prices",
         is_of_parts=False,
     ),
-    Column(
-        *("seconds", "Time", "seconds per verdict"),
-        "How long a verdict takes, on average.",
-        *("how-price", _seconds_cell, "-seconds_per_verdict"),
-        {"seconds_per_verdict": "seconds_per_verdict"},
+    BoardColumn(
+        figure="seconds",
+        title="Time",
+        unit="seconds per verdict",
+        about="How long a verdict takes, on average.",
+        anchor="how-price",
+        cell=_seconds_cell,
+        best="-seconds_per_verdict",
+        files={"seconds_per_verdict": "seconds_per_verdict"},
         topic="times",
         is_of_parts=False,
     ),
 )
 # What stands folded below them.
-FURTHER: Final = (
-    Column(
-        *("always", "Agreement", "%, always valid"),
-        "The interval that is valid even if you look every day: the thin line of the picture.",
-        "how-overall",
-        lambda judge: _overall_within(judge, judge.always_low, judge.always_high),
-        "overall.value",
-        {f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high", "why")},
+FURTHER_COLUMNS: Final = (
+    BoardColumn(
+        figure="always",
+        title="Agreement",
+        unit="%, always valid",
+        about=(
+            "The interval that is valid even if you look every day: the thin line of the picture."
+        ),
+        anchor="how-overall",
+        cell=lambda judge: _overall_within(judge, judge.always_low, judge.always_high),
+        best="overall.value",
+        files={
+            f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high", "why")
+        },
     ),
-    Column(
-        *("two-way", "Agreement", "%, other people"),
-        "The interval for other prompts and other people than those who voted.",
-        *("how-overall", _two_way_cell, "overall.value"),
-        {f"overall_agreement_two_way_{end}": f"two_way_{end}" for end in ("low", "high")},
+    BoardColumn(
+        figure="two-way",
+        title="Agreement",
+        unit="%, other people",
+        about="The interval for other prompts and other people than those who voted.",
+        anchor="how-overall",
+        cell=_two_way_cell,
+        best="overall.value",
+        files={f"overall_agreement_two_way_{end}": f"two_way_{end}" for end in ("low", "high")},
         is_optional=True,
     ),
-    Column(
-        *("agreement", "When it answers", "% of votes"),
-        "Of the votes on what it has a verdict on, those that chose the same.",
-        "how-agreement",
-        *_share("agreement", "votes", UNVOTED, decimals=1),
+    BoardColumn(
+        figure="agreement",
+        title="When it answers",
+        unit="% of votes",
+        about="Of the votes on what it has a verdict on, those that chose the same.",
+        anchor="how-agreement",
+        **_share("agreement", "votes", UNVOTED, decimals=1),
     ),
-    Column(
-        *("coverage", "Coverage", "% answered"),
-        "Of what it was asked about, what it has a verdict on.",
-        "how-agreement",
-        *_share("coverage", "asked about", _UNASKED),
+    BoardColumn(
+        figure="coverage",
+        title="Coverage",
+        unit="% answered",
+        about="Of what it was asked about, what it has a verdict on.",
+        anchor="how-agreement",
+        **_share("coverage", "asked about", _UNASKED),
     ),
-    Column(
-        *("sensitivity", "Sensitivity", "% of flags"),
-        "Of the votes that flag an item, those on which it flags too: how many faults it finds.",
-        "how-flags",
-        *_share("sensitivity", "flags", _UNFLAGGED),
-        of="flags",
+    BoardColumn(
+        figure="sensitivity",
+        title="Sensitivity",
+        unit="% of flags",
+        about=(
+            "Of the votes that flag an item, those on which it flags too: how many faults it finds."
+        ),
+        anchor="how-flags",
+        **_share("sensitivity", "flags", _UNFLAGGED),
+        kind_figure="flags",
     ),
-    Column(
-        *("specificity", "Specificity", "% of passes"),
-        "Of the votes that pass an item, those on which it passes too: how rarely it raises a "
-        "false alarm.",
-        "how-flags",
-        *_share("specificity", "passes", _UNPASSED),
-        of="flags",
+    BoardColumn(
+        figure="specificity",
+        title="Specificity",
+        unit="% of passes",
+        about=(
+            "Of the votes that pass an item, those on which it passes too: how rarely it raises a "
+            "false alarm."
+        ),
+        anchor="how-flags",
+        **_share("specificity", "passes", _UNPASSED),
+        kind_figure="flags",
     ),
-    Column(
-        *("consistency", "Consistency", "% alike in both orders"),
-        "Of the pairs asked in both orders, those with one answer.",
-        "how-position",
-        *_share("consistency", "pairs", _ONE_ORDER),
+    BoardColumn(
+        figure="consistency",
+        title="Consistency",
+        unit="% alike in both orders",
+        about="Of the pairs asked in both orders, those with one answer.",
+        anchor="how-position",
+        **_share("consistency", "pairs", _ONE_ORDER),
         topic="answers in both orders",
-        of="orders",
+        kind_figure="orders",
     ),
-    Column(
-        *("single", "Per answer", "% of votes"),
-        "Agreement of each single answer. How much higher it is than the agreement is what "
-        "a judge loses by answering otherwise with the sides swapped.",
-        "how-position",
-        *_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
+    BoardColumn(
+        figure="single",
+        title="Per answer",
+        unit="% of votes",
+        about=(
+            "Agreement of each single answer. How much higher it is than the agreement is what "
+            "a judge loses by answering otherwise with the sides swapped."
+        ),
+        anchor="how-position",
+        **_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
         topic="answers in both orders",
-        of="orders",
+        kind_figure="orders",
     ),
-    Column(
-        *("first", "Position bias", "% picked first"),
-        "Of the answers for a side, those for what was shown first, or to people on the left. "
-        "Half is fair.",
-        "how-position",
-        *_share("first_position", "answers for a side", _NO_SIDE),
+    BoardColumn(
+        figure="first",
+        title="Position bias",
+        unit="% picked first",
+        about=(
+            "Of the answers for a side, those for what was shown first, or to people on the left. "
+            "Half is fair."
+        ),
+        anchor="how-position",
+        **_share("first_position", "answers for a side", _NO_SIDE),
         topic="preference for what stands first",
-        of="orders",
+        kind_figure="orders",
     ),
-    Column(
-        *("rating", "Bradley-Terry", "points"),
-        "What ELO would be without the order of the votes. Copies of a judge on the board move it.",
-        *("how-elo", _rating_cell, "rating.value"),
-        {"bradley_terry": "rating.value"}
+    BoardColumn(
+        figure="rating",
+        title="Bradley-Terry",
+        unit="points",
+        about=(
+            "What ELO would be without the order of the votes. Copies of a judge on the board "
+            "move it."
+        ),
+        anchor="how-elo",
+        cell=_rating_cell,
+        best="rating.value",
+        files={"bradley_terry": "rating.value"}
         | {f"bradley_terry_{name}": f"rating.{name}" for name in _RATING_FIELDS},
     ),
-    Column(
-        *("ties", "Letters", "not told apart"),
-        "Judges share a letter where neither beats the other; the best judge shares none.",
-        "how-claims",
-        lambda judge: Cell(judge.ties) if judge.ties or judge.is_baseline else missing(UNVOTED),
-        "-rank_high",
-        {"ties": "ties"},
+    BoardColumn(
+        figure="ties",
+        title="Letters",
+        unit="not told apart",
+        about="Judges share a letter where neither beats the other; the best judge shares none.",
+        anchor="how-claims",
+        cell=lambda judge: (
+            Cell(judge.ties) if judge.ties or judge.is_baseline else missing(UNVOTED)
+        ),
+        best="-rank_high",
+        files={"ties": "ties"},
     ),
-    Column(
-        *("cost", "Cost", "US$ per verdict"),
-        "What all its calls cost, failed ones too, for each verdict.",
-        "how-price",
-        lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why),
-        "-cost_per_verdict_usd",
-        {"cost_per_verdict_usd": "cost_per_verdict_usd"},
+    BoardColumn(
+        figure="cost",
+        title="Cost",
+        unit="US$ per verdict",
+        about="What all its calls cost, failed ones too, for each verdict.",
+        anchor="how-price",
+        cell=lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why),
+        best="-cost_per_verdict_usd",
+        files={"cost_per_verdict_usd": "cost_per_verdict_usd"},
         topic="prices",
         is_of_parts=False,
     ),
-    Column(
-        *("itself", "Self-agreement", "% alike when asked again"),
-        "Of the same question asked again in the same order: how often two answers are equal, as a "
-        "mean over items.",
-        "how-itself",
-        *_share("self_agreement", "items", "It was not asked the same again."),
+    BoardColumn(
+        figure="itself",
+        title="Self-agreement",
+        unit="% alike when asked again",
+        about=(
+            "Of the same question asked again in the same order: how often two answers are equal, "
+            "as a mean over items."
+        ),
+        anchor="how-itself",
+        **_share("self_agreement", "items", "It was not asked the same again."),
         is_optional=True,
     ),
     *OF_RATINGS,
 )
-COLUMNS: Final = (*MAIN, *FURTHER)
+COLUMNS: Final = (*MAIN_COLUMNS, *FURTHER_COLUMNS)
 
 
 # Files begin with what judges are listed by, and end with what only some items have.
@@ -431,7 +530,7 @@ _FILES: Final = {
     name: attribute
     for column in sorted(
         COLUMNS,
-        key=lambda c: (c.figure != "overall", c in OF_RATINGS, c.of == "flags"),
+        key=lambda c: (c.figure != "overall", c in OF_RATINGS, c.kind_figure == "flags"),
     )
     for name, attribute in column.files.items()
 }
@@ -442,7 +541,10 @@ def file_row(judge: JudgeFindings, elo: Elo) -> dict[str, Value]:
     """Return a judge's line of a file; `elo` is that of the moment."""
     kind = "baseline" if judge.is_baseline else "judge"
     live = {"elo": elo.value, "elo_note": elo.note}
-    figures = {name: attrgetter(at)(judge) if at else live[name] for name, at in _FILES.items()}
+    figures = {
+        name: attrgetter(attribute)(judge) if attribute else live[name]
+        for name, attribute in _FILES.items()
+    }
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
 
 

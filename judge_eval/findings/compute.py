@@ -9,22 +9,22 @@ import numpy as np
 from humanjudge.lib.text import listed
 from judge_eval.baselines import most_over_floor
 from judge_eval.findings.agreement import (
-    about_inconsistent,
-    about_order,
     agreement_of,
-    agreement_with,
+    group_agreement,
+    inconsistency_notes,
+    order_notes,
 )
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
 from judge_eval.findings.corrected import generator_rates
-from judge_eval.findings.load import RunOutcomes, Spent
+from judge_eval.findings.load import JudgeSpending, RunOutcomes
 from judge_eval.findings.model import (
     MOST_MODELS,
     PEOPLE,
-    Before,
     Confusion,
     ConfusionMatrix,
     DisputedPair,
+    FormerClaims,
     GroupFigures,
     JudgeFindings,
     JudgeOfGroup,
@@ -79,7 +79,7 @@ NO_FLAGS = Share(None, why="items are not passed or flagged here")
 NO_VERDICT = Share(None, why=elo.SILENT)
 
 
-def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings:
+def findings(outcomes: RunOutcomes, before: FormerClaims | None = None) -> RunFindings:
     """Compute what a board shows beside the ELO; the run's number is the seed of all draws.
 
     `before` has the claims made before, to name those that hold no longer.
@@ -126,8 +126,10 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     consistency, first_position = habits(*outcomes.habits, outcomes.prompts)
     elo_ranges = _elo_ranges(outcomes, figures)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
-    flags = _flag_rates(outcomes)
-    studied = [
+    flags = [LabelRates(sensitivity=NO_FLAGS, specificity=NO_FLAGS)] * len(judges)
+    if "flags" in outcomes.run.queue.figures:
+        flags = label_rates(table, outcomes.prompts, outcomes.choices.index("flag"))
+    judge_findings = [
         JudgeFindings(
             id=str(judge.pk),
             name=judge.name,
@@ -172,7 +174,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         order,
         [share.value for share in overall],
         [figure.coverage.value for figure in figures],
-        votes=outcomes.as_of.votes,
+        votes=outcomes.counted_votes.votes,
         voters=len(voters - {None}),
         labels=None in voters,
         prompts=len(np.unique(outcomes.prompts[table.votes.any(axis=1)])),
@@ -181,45 +183,47 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         people_low=among.pairs.low,
         chance=0.5 if is_order else agreement_by_chance(table.votes),
         contradicting={
-            n: 100 * (each.value - figure.agreement.value)
-            for n, (each, figure) in enumerate(zip(single, figures, strict=True))
-            if each.value is not None and figure.agreement.value is not None
+            n: 100 * (share.value - figure.agreement.value)
+            for n, (share, figure) in enumerate(zip(single, figures, strict=True))
+            if share.value is not None and figure.agreement.value is not None
         },
         itself={
-            n: each.share.value
-            for n, each in enumerate(outcomes.repeats)
-            if each.share.value is not None
+            n: repeats.share.value
+            for n, repeats in enumerate(outcomes.repeats)
+            if repeats.share.value is not None
         },
         identical=identical_judges(ranked.compared, is_baseline),
-        impossible=_impossible(outcomes),
-        withdrawn=[(each.judge, each.other, each.why) for each in claims.withdrawn],
+        impossible=_impossible_verdicts(outcomes),
+        withdrawn=[
+            (withdrawal.judge, withdrawal.other, withdrawal.why) for withdrawal in claims.withdrawn
+        ],
         noun=kind_of(outcomes.run.queue).noun,
         descriptions={n: judge.description for n, judge in enumerate(judges) if judge.description},
-        part="" if outcomes.parts else outcomes.as_of.part,
+        part="" if outcomes.parts else outcomes.counted_votes.part,
         asked_about=asked_about,
         is_tuning=outcomes.run.queue.is_tuning,
         by_order=is_order,
     )
     models, models_why = _models(outcomes)
-    alt_test, alt_test_why, further = alt_tests(
-        outcomes.run, judges, outcomes.tasks, outcomes.as_of.votes
+    alt_test, alt_test_why, further_tests = alt_tests(
+        outcomes.run, judges, outcomes.tasks, outcomes.counted_votes.votes
     )
     alike: Any = same_verdict(table.verdicts)
-    is_free = outcomes.run.queue.kind == Queue.Kind.TEXT and outcomes.as_of.votes > 0
+    is_free = outcomes.run.queue.kind == Queue.Kind.TEXT and outcomes.counted_votes.votes > 0
     return RunFindings(
-        as_of=outcomes.as_of,
+        as_of=outcomes.counted_votes,
         words=FREE_TEXT if is_free else " ".join(words.headline()),
         may_stop=words.may_stop and not is_free,
         carrier=words.carried and history.people[claimed.carriers[words.carried]],
         more=[] if is_free else [f"{lead}: {text}" for lead, text in words.points()],
         notes=[
             *words.notes(),
-            *about_inconsistent(outcomes, overall, words),
-            *about_order(ranked, words),
-            *_about_tuning(outcomes),
+            *inconsistency_notes(outcomes, overall, words),
+            *order_notes(ranked, words),
+            *_tuning_notes(outcomes),
         ],
         left_out=outcomes.left_out,
-        judges=studied,
+        judges=judge_findings,
         claims=claims,
         mcnemar=mcnemar_tests(
             _labelled(outcomes), np.flatnonzero(is_baseline).tolist(), outcomes.floor
@@ -234,7 +238,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         models_why=models_why,
         alt_test=alt_test,
         alt_test_why=alt_test_why,
-        further_alt_tests=further,
+        further_alt_tests=further_tests,
         confusion=_confusion(outcomes),
         pass_rates=_pass_rates(outcomes),
         generators=generator_rates(outcomes),
@@ -263,17 +267,17 @@ def partly_asked(outcomes: RunOutcomes) -> dict[int, tuple[int, int]]:
     figures of the half that was held out.
     """
     table = outcomes.table
-    asked = (table.verdicts[table.votes.any(axis=1)] != UNASSIGNED).sum(axis=0).tolist()
+    asked_counts = (table.verdicts[table.votes.any(axis=1)] != UNASSIGNED).sum(axis=0).tolist()
     judges = [
         n
         for n, judge in enumerate(outcomes.judges)
-        if asked[n] and not judge.is_baseline and not judge.is_tuned
+        if asked_counts[n] and not judge.is_baseline and not judge.is_tuned
     ]
-    most = max((asked[n] for n in judges), default=0)
-    return {n: (asked[n], most) for n in judges if asked[n] < LEAST_ASKED * most}
+    most = max((asked_counts[n] for n in judges), default=0)
+    return {n: (asked_counts[n], most) for n in judges if asked_counts[n] < LEAST_ASKED * most}
 
 
-def _about_tuning(outcomes: RunOutcomes) -> Iterator[str]:
+def _tuning_notes(outcomes: RunOutcomes) -> Iterator[str]:
     if outcomes.run.queue.is_tuning:
         yield "Judges are being tuned: these figures are of the tuning half, without variants."
     if tuned := [judge.name for judge in outcomes.judges if judge.is_tuned]:
@@ -299,7 +303,7 @@ def _elo_ranges(outcomes: RunOutcomes, figures: Sequence[JudgeFigures]) -> Float
 def _labelled(outcomes: RunOutcomes) -> OutcomesTable:
     """Return what exact tests are made of: nothing where votes are ratings."""
     table = outcomes.table
-    return table.where(slice(0)) if is_ordered(outcomes.run.queue) else table
+    return table.select(slice(0)) if is_ordered(outcomes.run.queue) else table
 
 
 def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
@@ -316,7 +320,7 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
             about.why = f"fewer than {LEAST_OF_GROUP} votes"
             continue
         among = among_people(table.votes, outcomes.prompts)
-        shares, people = agreement_with(outcomes, group.name, table)
+        shares, people = group_agreement(outcomes, group.name, table)
         about.among_people = replace(among, pairs=people) if people else among
         about.judges = [
             JudgeOfGroup(judge=str(judge.pk), overall=share)
@@ -326,7 +330,6 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
 
 
 def _course(outcomes: RunOutcomes, ranked: Sequence[int]) -> VoteCourse | None:
-    """Return the agreement of the first of the ranked judges as votes came in."""
     history, leading = outcomes.history, [*ranked[:MOST_LEADING]]
     number = len(history.votes)
     is_of_file = 2 * history.imported > number
@@ -335,12 +338,12 @@ def _course(outcomes: RunOutcomes, ranked: Sequence[int]) -> VoteCourse | None:
     rows, choices, _ = np.array(history.votes, dtype=np.int64).T
     verdicts = outcomes.table.verdicts[rows][:, leading]
     places = np.unique(np.linspace(LEAST_OF_GROUP, number, MOST_PLACES, dtype=np.int64))
-    right, asked = (
-        of.cumsum(axis=0)[places - 1].astype(np.float64)
-        for of in (verdicts == choices[:, None], verdicts != UNASSIGNED)
+    right_counts, asked_counts = (
+        is_counted.cumsum(axis=0)[places - 1].astype(np.float64)
+        for is_counted in (verdicts == choices[:, None], verdicts != UNASSIGNED)
     )
     ids = [str(outcomes.judges[n].pk) for n in leading]
-    shares = ratio(right, asked).T.tolist()
+    shares = ratio(right_counts, asked_counts).T.tolist()
     return VoteCourse(votes=places.tolist(), judges=dict(zip(ids, shares, strict=True)))
 
 
@@ -352,16 +355,16 @@ class Prices(TypedDict):
     cost_why: str | None
 
 
-def _prices(spent: Spent, agreement: float | None) -> Prices:
-    each = spent.usd / spent.verdicts if spent.usd is not None and spent.verdicts else None
-    correct = each / agreement if each is not None and agreement else None
+def _prices(spent: JudgeSpending, agreement: float | None) -> Prices:
+    verdict_cost = spent.usd / spent.verdicts if spent.usd is not None and spent.verdicts else None
+    correct_cost = verdict_cost / agreement if verdict_cost is not None and agreement else None
     nothing = "None of its verdicts was right." if spent.verdicts else "It has given no verdict."
     return {
         "cost_usd": spent.usd,
         "seconds_per_verdict": spent.seconds,
-        "cost_per_verdict_usd": each,
-        "cost_per_correct_usd": correct,
-        "cost_why": spent.why or (nothing if correct is None else None),
+        "cost_per_verdict_usd": verdict_cost,
+        "cost_per_correct_usd": correct_cost,
+        "cost_why": spent.reason or (nothing if correct_cost is None else None),
     }
 
 
@@ -370,9 +373,11 @@ def same_verdict(verdicts: Codes) -> FloatArray:
 
     `verdicts` has shape (n_comparisons, n_judges); NaN where two never answered together.
     """
-    chose = [(verdicts == code).astype(np.float32) for code in range(verdicts.max(initial=-1) + 1)]
+    indicators = [
+        (verdicts == code).astype(np.float32) for code in range(verdicts.max(initial=-1) + 1)
+    ]
     answered = (verdicts >= 0).astype(np.float32)
-    same, both = sum(one.T @ one for one in chose), answered.T @ answered
+    same, both = sum(indicator.T @ indicator for indicator in indicators), answered.T @ answered
     with np.errstate(invalid="ignore"):
         return np.asarray(same / both, dtype=np.float64)
 
@@ -385,10 +390,10 @@ def identical_judges(compared: Codes | FloatArray, is_baseline: BoolArray) -> li
     groups: dict[bytes, list[int]] = {}
     for place in np.flatnonzero((compared >= 0).any(axis=0)).tolist():
         groups.setdefault(compared[:, place].tobytes(), []).append(place)
-    return [some for some in groups.values() if len(some) > 1 and not is_baseline[some].all()]
+    return [group for group in groups.values() if len(group) > 1 and not is_baseline[group].all()]
 
 
-def _impossible(outcomes: RunOutcomes) -> dict[str, dict[int, int]]:
+def _impossible_verdicts(outcomes: RunOutcomes) -> dict[str, dict[int, int]]:
     """Count verdicts, by choice and judge, that no vote equals and none can."""
     queue, table = outcomes.run.queue, outcomes.table
     without_side = kind_of(queue).without_side
@@ -434,12 +439,6 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
 # --- single items -------------------------------------------------------------------------------
 
 
-def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
-    if "flags" not in outcomes.run.queue.figures:
-        return [LabelRates(sensitivity=NO_FLAGS, specificity=NO_FLAGS)] * len(outcomes.judges)
-    return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
-
-
 def _confusion(outcomes: RunOutcomes) -> Confusion | None:
     table, choices = outcomes.table, outcomes.choices
     if "confusion" not in outcomes.run.queue.figures or len(choices) > MOST_LABELS:
@@ -450,7 +449,7 @@ def _confusion(outcomes: RunOutcomes) -> Confusion | None:
         outcomes.judges, confusion_matrices(table), zip(*by_label, strict=True), strict=True
     )
     for judge, counts, rates in of_judges:
-        labels = [replace(rate, label=of) for of, rate in zip(choices, rates, strict=True)]
+        labels = [replace(rate, label=choice) for choice, rate in zip(choices, rates, strict=True)]
         matrices.append(ConfusionMatrix(judge=str(judge.pk), counts=counts, labels=labels))
     return Confusion(choices=list(choices), judges=matrices)
 
@@ -464,10 +463,14 @@ def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
     right, trials = np.hstack([passed, judged_pass]), np.hstack([votes, answered])
     rows = []
     for place, name in enumerate(outcomes.generators):
-        own = number == place
-        people, *judges = shares_by_prompt(right[own], trials[own], outcomes.prompts[own])
-        rows.append(PassRates(name=name, outputs=own.sum(), people=people, judges=judges))
-    return [rows[place] for place in best_first([each.people.value for each in rows])]
+        generator_rows = number == place
+        people, *judges = shares_by_prompt(
+            right[generator_rows], trials[generator_rows], outcomes.prompts[generator_rows]
+        )
+        rows.append(
+            PassRates(name=name, outputs=generator_rows.sum(), people=people, judges=judges)
+        )
+    return [rows[place] for place in best_first([row.people.value for row in rows])]
 
 
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
@@ -478,10 +481,10 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
         return None, "The pairs name fewer than two generators."
     if len(names) > MOST_MODELS:
         return None, f"{len(names)} generators are too many to compare."
-    everybody = [(PEOPLE, "People", False), *((str(j.pk), j.name, j.is_baseline) for j in judges)]
+    raters = [(PEOPLE, "People", False), *((str(j.pk), j.name, j.is_baseline) for j in judges)]
     votes = [outcomes.table.votes, *map(as_votes, outcomes.table.verdicts.T)]
     boards = []
-    for place, (by, name, is_baseline) in enumerate(everybody):
+    for place, (rater, name, is_baseline) in enumerate(raters):
         board = model_board(outcomes.models, len(names), votes[place], _rng(outcomes, 5 + place))
-        boards.append(replace(board, by=by, name=name, is_baseline=is_baseline))
+        boards.append(replace(board, by=rater, name=name, is_baseline=is_baseline))
     return Models(names=names, boards=boards), None

@@ -31,19 +31,20 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
         np.array([np.nan if c == "both_bad" else row_of(c).grades[side] for c in outcomes.choices])
         for side in sides
     ]
-    people = [_majority(outcomes.table.votes, of) for of in values]
+    people = [_majority(outcomes.table.votes, side_grades) for side_grades in values]
     verdicts = outcomes.table.verdicts[:, judging]
     # A verdict that failed, or is right for nobody, has no grade.
     codes = np.where(verdicts < 0, len(outcomes.choices), verdicts)
-    judges = [np.append(of, np.nan)[codes] for of in values]
+    judges = [np.append(side_grades, np.nan)[codes] for side_grades in values]
     votes = outcomes.table.votes.sum(axis=1)
     rates = []
     for number, name in enumerate(outcomes.generators):
         rows = [np.flatnonzero(counted & (models[:, side] == number)) for side in sides]
-        every = np.concatenate(rows)
+        generator_rows = np.concatenate(rows)
         by_people = np.concatenate([people[side][rows[side]] for side in sides])
         by_judges = np.concatenate([judges[side][rows[side]] for side in sides])
-        prompts, both_bad = outcomes.prompts[every], np.isnan(by_people) & (votes[every] > 0)
+        prompts = outcomes.prompts[generator_rows]
+        both_bad = np.isnan(by_people) & (votes[generator_rows] > 0)
         by_judge = [
             JudgeRates(
                 judge=str(judge.pk),
@@ -53,7 +54,7 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
                     by_judges[:, column],
                     prompts,
                     both_bad=both_bad,
-                    is_asked=verdicts[every, column] != UNASSIGNED,
+                    is_asked=verdicts[generator_rows, column] != UNASSIGNED,
                     are_passes=not is_paired,
                 ),
             )
@@ -62,7 +63,7 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
         rates.append(
             GeneratorRates(
                 name=name,
-                votes=int(votes[every].sum()),
+                votes=int(votes[generator_rows].sum()),
                 both_bad=int(both_bad.sum()),
                 people=share_of_grades(by_people, prompts),
                 judges=by_judge,

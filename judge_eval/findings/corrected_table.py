@@ -32,7 +32,7 @@ MOST_NAMES: Final = 4
 OWN_FAMILY: Final = "own family"
 
 
-def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
+def corrected_rates(figures: RunFindings, judge_id: str = "") -> Context | None:
     """Lay out the rates by one judge: that of an identifier, or the one that agrees most.
 
     None where nobody voted, or where there are no rates.
@@ -40,7 +40,7 @@ def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
     judges = [judge for judge in figures.best_first() if not judge.is_baseline]
     if not figures.generators or not figures.as_of.votes or not judges:
         return None
-    judge = next((judge for judge in judges if judge.id == by), judges[0])
+    judge = next((judge for judge in judges if judge.id == judge_id), judges[0])
     rows = [
         (generator, rates)
         for generator in figures.generators
@@ -88,60 +88,70 @@ def _table(judge: str, rows: Sequence[Rates], *, is_paired: bool) -> Table:
         *([Head("Votes saved", "%")] if is_left else []),
     ]
     lines = []
-    for of, each in rows:
-        rates = each.rates
+    for generator, judge_rates in rows:
+        rates = judge_rates.rates
         cells = [
-            _share_cell(of.people),
+            _share_cell(generator.people),
             _share_cell(rates.judge),
             _error_cell(rates.error),
             *([_share_cell(rates.corrected)] if is_left else []),
             *([_share_cell(rates.by_rates) if rates.by_rates else Cell()] if by_rates else []),
-            *([_saving_cell(of, each)] if is_left else []),
+            *([_saving_cell(generator, judge_rates)] if is_left else []),
         ]
-        tag = OWN_FAMILY if each.is_own_family else ""
-        lines.append(Row(of.name, [name_cell(of.name, tag=tag), *cells]))
+        tag = OWN_FAMILY if judge_rates.is_own_family else ""
+        lines.append(Row(generator.name, [name_cell(generator.name, tag=tag), *cells]))
     numbered_lines, notes = numbered(lines)
     label = f"Rates of each model by people, by {judge} and corrected"
     return Table(label, heads, numbered_lines, notes=notes)
 
 
-def _share_cell(of: Estimate) -> Cell:
-    why = f"{of.why[:1].upper()}{of.why[1:]}." if of.why else ""
-    if of.value is None:
-        return missing(why)
-    interval = "" if of.low is None or of.high is None else span(100 * of.low, 100 * of.high, 1)
-    return Cell(fixed(100 * of.value, 1), interval, reason=why)
+def _share_cell(estimate: Estimate) -> Cell:
+    reason = f"{estimate.why[:1].upper()}{estimate.why[1:]}." if estimate.why else ""
+    if estimate.value is None:
+        return missing(reason)
+    interval = (
+        ""
+        if estimate.low is None or estimate.high is None
+        else span(100 * estimate.low, 100 * estimate.high, 1)
+    )
+    return Cell(fixed(100 * estimate.value, 1), interval, reason=reason)
 
 
-def _error_cell(of: Estimate) -> Cell:
-    cell = _share_cell(of)
-    if of.value is None or of.low is None or of.high is None:
+def _error_cell(estimate: Estimate) -> Cell:
+    cell = _share_cell(estimate)
+    if estimate.value is None or estimate.low is None or estimate.high is None:
         return cell
-    ends = " to ".join(signed(100 * end) for end in (of.low, of.high))
+    ends = " to ".join(signed(100 * end) for end in (estimate.low, estimate.high))
     return Cell(
-        signed(100 * of.value), ends, css="num strong" if of.low > 0 or of.high < 0 else "num"
+        signed(100 * estimate.value),
+        ends,
+        css="num strong" if estimate.low > 0 or estimate.high < 0 else "num",
     )
 
 
-def _saving_cell(of: GeneratorRates, by: JudgeRates) -> Cell:
-    saving = by.rates.saving
+def _saving_cell(generator: GeneratorRates, judge_rates: JudgeRates) -> Cell:
+    saving = judge_rates.rates.saving
     if saving is None:
         return Cell()
     if saving < LEAST_SAVING:
         return Cell("nothing")
-    return Cell(percent(saving), number_of(votes_saved(of, by) or 0, "vote"))
+    return Cell(percent(saving), number_of(votes_saved(generator, judge_rates) or 0, "vote"))
 
 
-def votes_saved(of: GeneratorRates, by: JudgeRates) -> int | None:
+def votes_saved(generator: GeneratorRates, judge_rates: JudgeRates) -> int | None:
     """Return how many more votes would make people's own figure as sure as the corrected one."""
-    saving = by.rates.saving
+    saving = judge_rates.rates.saving
     if saving is None:
         return None
-    return round(of.votes * saving / (1 - saving)) if LEAST_SAVING <= saving < 1 else 0
+    return round(generator.votes * saving / (1 - saving)) if LEAST_SAVING <= saving < 1 else 0
 
 
 def _errors(judge: str, rows: Sequence[Rates]) -> str:
-    sure = [(of.name, each) for of, each in rows if each.rates.error.interval]
+    sure = [
+        (generator.name, judge_rates)
+        for generator, judge_rates in rows
+        if judge_rates.rates.error.interval
+    ]
     higher = [_name(*row) for row in sure if (row[1].rates.error.low or 0) > 0]
     lower = [_name(*row) for row in sure if (row[1].rates.error.high or 0) < 0]
     if not sure:
@@ -153,8 +163,8 @@ def _errors(judge: str, rows: Sequence[Rates]) -> str:
     return f"{judge} rates {' and '.join(parts)} than people do."
 
 
-def _name(name: str, each: JudgeRates) -> str:
-    return f"{name} (its own family)" if each.is_own_family else name
+def _name(name: str, judge_rates: JudgeRates) -> str:
+    return f"{name} (its own family)" if judge_rates.is_own_family else name
 
 
 def _few(names: Sequence[str]) -> str:
@@ -164,9 +174,11 @@ def _few(names: Sequence[str]) -> str:
 def _saving(judge: str, rows: Sequence[Rates]) -> str:
     if not any(_is_left(rates) for _, rates in rows):
         return f"People have voted wherever {judge} has a verdict: nothing is left to correct."
-    savings = [each.rates.saving for _, each in rows if each.rates.saving is not None]
+    savings = [
+        judge_rates.rates.saving for _, judge_rates in rows if judge_rates.rates.saving is not None
+    ]
     if not savings:
-        if any(each.rates.corrected.method == "ppi++" for _, each in rows):
+        if any(judge_rates.rates.corrected.method == "ppi++" for _, judge_rates in rows):
             return (
                 f"How many votes {judge} saves is told from {FEWEST_FOR_SAVING} prompts with "
                 "votes on: of fewer, chance may seem to save some."
@@ -176,13 +188,13 @@ def _saving(judge: str, rows: Sequence[Rates]) -> str:
     saving = median(savings)
     if saving < LEAST_SAVING:
         return f"{judge} saves nothing here: the votes alone are as sure as its verdicts with them."
-    which = f" (median of {number_of(len(savings), 'model')})" if len(savings) > 1 else ""
-    return f"{judge} saves {percent(saving)} of the votes{which}: see the last column."
+    median_note = f" (median of {number_of(len(savings), 'model')})" if len(savings) > 1 else ""
+    return f"{judge} saves {percent(saving)} of the votes{median_note}: see the last column."
 
 
 def _both_bad(rows: Sequence[Rates]) -> list[str]:
-    both_bad = sum(of.both_bad for of, _ in rows)
-    voted = both_bad + sum(of.people.n for of, _ in rows)
+    both_bad = sum(generator.both_bad for generator, _ in rows)
+    voted = both_bad + sum(generator.people.n for generator, _ in rows)
     if not both_bad:
         return []
     share = percent(both_bad / voted)
@@ -190,29 +202,30 @@ def _both_bad(rows: Sequence[Rates]) -> list[str]:
 
 
 def corrected_file_rows(figures: RunFindings) -> list[dict[str, Value]]:
-    """Return a line for each generator and judge."""
     names = {judge.id: judge.name for judge in figures.judges}
     rows = []
-    for of in figures.generators:
-        for by in of.judges:
-            rates = by.rates
+    for generator in figures.generators:
+        for judge_rates in generator.judges:
+            rates = judge_rates.rates
             row: dict[str, Value] = {
-                "model": of.name,
-                "judge_id": by.judge,
-                "judge": names[by.judge],
-                "own_family": by.is_own_family,
-                "votes": of.votes,
-                "both_bad": of.both_bad,
+                "model": generator.name,
+                "judge_id": judge_rates.judge,
+                "judge": names[judge_rates.judge],
+                "own_family": judge_rates.is_own_family,
+                "votes": generator.votes,
+                "both_bad": generator.both_bad,
                 "unvoted": rates.unvoted,
             }
-            for name, each in {
-                "people": of.people,
+            for name, estimate in {
+                "people": generator.people,
                 "judge_alone": rates.judge,
                 "error": rates.error,
                 "corrected": rates.corrected,
                 "by_error_rates": rates.by_rates,
             }.items():
-                ends = (each.value, each.low, each.high) if each else (None,) * 3
+                ends = (estimate.value, estimate.low, estimate.high) if estimate else (None,) * 3
                 row |= zip((name, f"{name}_low", f"{name}_high"), ends, strict=True)
-            rows.append(row | {"saving": rates.saving, "votes_saved": votes_saved(of, by)})
+            rows.append(
+                row | {"saving": rates.saving, "votes_saved": votes_saved(generator, judge_rates)}
+            )
     return rows

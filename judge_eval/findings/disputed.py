@@ -21,11 +21,9 @@ MOST_NAMES = 4
 
 
 class DisputedItem(NamedTuple):
-    """An item, how many of its answers are wrong, and who answered what."""
-
     pair: Any
     wrong: int
-    of: int
+    judged: int
     # The side of each output, the output, and how it begins.
     outputs: list[tuple[str, Inference, str]]
     votes: list[str]
@@ -34,7 +32,6 @@ class DisputedItem(NamedTuple):
 
 
 def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[DisputedItem]:
-    """Return how the outputs of pairs begin, and what judges and people say of them."""
     worst = {pair.position: pair for pair in disputed}
     by_place = pairs_beginning(run, worst)
     pairs = {pair.pk: pair for pair in by_place.values()}
@@ -42,13 +39,13 @@ def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[DisputedI
     return [
         DisputedItem(
             pair,
-            of.wrong,
-            of.of,
+            disputed_pair.wrong,
+            disputed_pair.of,
             outputs_beginning(pair),
             votes.get(pair.pk, []),
             verdicts.get(pair.pk, []),
         )
-        for position, of in worst.items()
+        for position, disputed_pair in worst.items()
         if (pair := by_place.get(position))
     ]
 
@@ -56,12 +53,10 @@ def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[DisputedI
 def visible_disputed(
     reader: Reader, run: Run, disputed: Sequence[DisputedPair]
 ) -> list[DisputedItem]:
-    """Return the same of those that a reader may see."""
     return disputed_pairs(run, visible(reader, run, disputed))
 
 
 def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Item]:
-    """Return the pairs at some places, with how their prompts and outputs begin."""
     items = list(
         Item.objects.filter(queue=run.queue_id, position__in=positions)
         .select_related("a__picture", "b__picture")
@@ -76,7 +71,6 @@ def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Item]:
 
 
 def outputs_beginning(pair: Any) -> list[tuple[str, Inference, str]]:
-    """Return the side of each output of such a pair, the output, and how it begins."""
     begins = [
         latest(text or "", "assistant")[:OUTPUT_LETTERS] for text in (pair.output_a, pair.output_b)
     ]
@@ -92,7 +86,6 @@ def _votes_on(run: Run, pairs: Collection[Any]) -> dict[Any, list[str]]:
 
 
 def _verdicts_on(pairs: Collection[Any]) -> dict[Any, list[tuple[str, str]]]:
-    """Return what judges said on each pair, and who said so."""
     final = Verdict.objects.filter(item__in=pairs).exclude(state=Verdict.State.WAITING)
     verdicts = final.exclude(judge__provider=Judge.BASELINE).order_by("winner", "judge__position")
     names: dict[Any, dict[str, list[str]]] = {}
@@ -101,8 +94,11 @@ def _verdicts_on(pairs: Collection[Any]) -> dict[Any, list[tuple[str, str]]]:
         names.setdefault(item, {}).setdefault(words, []).append(judge)
     return {
         item: [
-            (words, listed(by) if len(by) <= MOST_NAMES else number_of(len(by), "judge"))
-            for words, by in of.items()
+            (
+                words,
+                listed(judges) if len(judges) <= MOST_NAMES else number_of(len(judges), "judge"),
+            )
+            for words, judges in judges_by_words.items()
         ]
-        for item, of in names.items()
+        for item, judges_by_words in names.items()
     }

@@ -47,10 +47,10 @@ def parse_families(text: str) -> dict[str, str]:
     return families
 
 
-def family_of(model: str, own: Families | None = None) -> str:
+def family_of(model: str, own_families: Families | None = None) -> str:
     """Return the family of a model; empty where its name does not tell.
 
-    `own` are families that somebody has set, by what names start with; they come first.
+    `own_families` are families that somebody has set, by what names start with; they come first.
 
     Examples
     --------
@@ -59,17 +59,18 @@ def family_of(model: str, own: Families | None = None) -> str:
     >>> family_of("house-7b-v2", {"house-7b": "meta"})
     'meta'
     """
-    for families in (own or {}, _FAMILY):
+    for families in (own_families or {}, _FAMILY):
         starts = "|".join(map(re.escape, sorted(families, key=len, reverse=True)))
         if starts and (match := re.search(rf"(?:^|/)({starts})(?![a-z])", model.lower())):
             return families[match[1]]
     return ""
 
 
-def share_family(generator: str, judges: list[str], own: Families) -> bool | None:
+def share_family(generator: str, judges: list[str], own_families: Families) -> bool | None:
     """Say whether a generator is of the family of one of the models that judge.
 
     None where that is not known.
     """
-    family, others = family_of(generator, own), {family_of(judge, own) for judge in judges} - {""}
+    family = family_of(generator, own_families)
+    others = {family_of(judge, own_families) for judge in judges} - {""}
     return family in others if family and others else None

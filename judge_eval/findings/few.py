@@ -12,8 +12,8 @@ from django.db.models import QuerySet
 
 from humanjudge.http import Problem
 from judge_eval.access import Reader, hidden_from, is_voting, open_items_with_votes
-from judge_eval.findings.cache import Request, request_findings
-from judge_eval.findings.filters import DECIDED, WHOLE, Slice
+from judge_eval.findings.cache import FindingsRequest, request_findings
+from judge_eval.findings.filters import DECIDED, WHOLE_RUN, Slice
 from judge_eval.models import Findings, Run
 from voting.models import Entry, Item, Project
 
@@ -30,7 +30,7 @@ class VotesFirst(Problem):
     """Whoever asks for figures has some of their items to vote on."""
 
 
-def require_votes_first(reader: Reader, run: Run, part: Slice = WHOLE) -> None:
+def require_votes_first(reader: Reader, run: Run, part: Slice = WHOLE_RUN) -> None:
     """Refuse the figures of a part of a run to a reader whom they would tell what others think.
 
     To other readers figures over few items are shown, and count as seen.
@@ -48,7 +48,7 @@ def require_votes_first(reader: Reader, run: Run, part: Slice = WHOLE) -> None:
         _note_few_seen(reader, project, part.voted(run), run.queue.noun)
 
 
-def findings_for(reader: Reader, run: Run, part: str | None) -> Request:
+def findings_for(reader: Reader, run: Run, part: str | None) -> FindingsRequest:
     """Return the findings of a part of a run, refused where they would tell what others think.
 
     Where no part is named, it is what judges could be right about.

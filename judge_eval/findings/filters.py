@@ -38,8 +38,8 @@ class SliceInvalid(Problem, ValueError):
 
     code = 400
 
-    def __init__(self, why: str) -> None:
-        super().__init__(self.code, why)
+    def __init__(self, reason: str) -> None:
+        super().__init__(self.code, reason)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,6 @@ class Slice:
 
     @property
     def up_to(self) -> int | None:
-        """The last entry whose votes are in it, where it is frozen there."""
         return int(self.value) if self.kind == "at" else None
 
     @property
@@ -116,10 +115,10 @@ class Slice:
 
     def pairs(self, run: Run) -> QuerySet[Item]:
         """Return the items it is of; of a couple both or none."""
-        inside, every = self._pairs(run), Item.objects.filter(queue=run.queue_id)
+        inside, run_items = self._pairs(run), Item.objects.filter(queue=run.queue_id)
         if not is_ordered(run.queue) or self.kind not in ("tag", "generator"):
             return inside
-        outside = every.filter(is_coupled=True).exclude(pk__in=inside.values("pk"))
+        outside = run_items.filter(is_coupled=True).exclude(pk__in=inside.values("pk"))
         return inside.exclude(is_coupled=True, prompt_key__in=outside.values("prompt_key"))
 
     def _pairs(self, run: Run) -> QuerySet[Item]:
@@ -154,14 +153,13 @@ class Slice:
         return votes.filter(item__in=self.pairs(run)) if self.kind else votes
 
     def voted(self, run: Run) -> QuerySet[Entry, UUID]:
-        """Return the items with votes of this part, each once."""
         votes = Entry.objects.filter(
             queue=run.queue_id, kind=Entry.Kind.VOTE, seq__isnull=False, retracted=False
         )
         return self.within(votes, run).order_by().values_list("item", flat=True).distinct()
 
 
-WHOLE: Final = Slice()
+WHOLE_RUN: Final = Slice()
 TUNING_HALF: Final = Slice(HALF, TUNING)
 Groups = dict[str, list[tuple[str, str]]]
 

@@ -19,7 +19,7 @@ from judge_eval.stats.estimate import ModelBoard, Rating
 # With more models than this a cell of the heat map has no room for a second number.
 MOST_WITH_COUNTS = 10
 LEVELS = 10
-FAR = 4
+MOST_SHIFT = 4
 MOST_NAMES = 4
 MOST_LINES = 5
 # What stands beside the names of judges, by their identifiers.
@@ -29,33 +29,36 @@ UNJUDGED = "It has given no verdict on its outputs."
 
 
 def pass_rates_table(figures: RunFindings, tags: Tags = MappingProxyType({})) -> Table:
-    """Show how often the outputs of each model pass, by people and by each judge."""
     heads = [Head("Model", css=""), Head("Outputs"), Head("People", "% passed")]
     heads += [
         Head(_tagged(judge.name, tags, judge.id), css=_turned(judge)) for judge in figures.judges
     ]
     rows = []
-    for of in figures.pass_rates or ():
-        people = share_cell(of.people, "votes", UNVOTED, decimals=1)
-        judges = [share_cell(share, "verdicts", UNJUDGED) for share in of.judges]
-        cells = [Cell(f"{of.outputs:,}"), people, *(replace(cell, small="") for cell in judges)]
-        rows.append(Row(of.name, [name_cell(of.name or "not named"), *cells]))
+    for generator in figures.pass_rates or ():
+        people = share_cell(generator.people, "votes", UNVOTED, decimals=1)
+        judges = [share_cell(share, "verdicts", UNJUDGED) for share in generator.judges]
+        cells = [
+            Cell(f"{generator.outputs:,}"),
+            people,
+            *(replace(cell, small="") for cell in judges),
+        ]
+        rows.append(Row(generator.name, [name_cell(generator.name or "not named"), *cells]))
     return Table("How often the outputs of each model pass", heads, rows, id="pass-rates")
 
 
-def boards_of(models: Models, by: str = "", tags: Tags = MappingProxyType({})) -> Context:
-    """Lay out boards; that of `by` (a judge's identifier), or the first there is, in full."""
+def boards_of(models: Models, judge_id: str = "", tags: Tags = MappingProxyType({})) -> Context:
+    """Lay out boards; that of `judge_id` (a judge's identifier), or the first there is, in full."""
     names = models.names
     rated = [board for board in models.boards if any(r.value is not None for r in board.ratings)]
     people = next((board for board in rated if board.by == PEOPLE), None)
     judges = [board for board in rated if board is not people]
-    chosen = [board for board in rated if board.by == by] or rated
+    chosen_boards = [board for board in rated if board.by == judge_id] or rated
     return {
         "words": _in_words(names, people, judges),
         "has_people": people is not None,
         "ranks": _ranks_table(names, people, judges, tags) if judges else None,
         "every": [(board, tags.get(board.by, "")) for board in rated],
-        "chosen": _board(names, chosen[0]) if chosen else None,
+        "chosen": _board(names, chosen_boards[0]) if chosen_boards else None,
     }
 
 
@@ -75,11 +78,13 @@ def _ranks_table(
     """Show the rank that each judge gives, shaded the stronger the farther it is from people's."""
     heads = [Head("Model", css=""), *([Head("People")] if people else [])]
     heads += [
-        Head(_tagged(_called([judge]), tags, judge.by), css=_turned(judge)) for judge in judges
+        Head(_tagged(_list_boards([judge]), tags, judge.by), css=_turned(judge)) for judge in judges
     ]
-    by = [people] if people else [judge for judge in judges if not judge.is_baseline] or judges
+    ordering_boards = (
+        [people] if people else [judge for judge in judges if not judge.is_baseline] or judges
+    )
     rows = []
-    for model in _order(names, by):
+    for model in _order(names, ordering_boards):
         by_people = [_rank_cell(people.ratings[model], "num strong")] if people else []
         by_judges = [_judges_rank_cell(judge, people, model) for judge in judges]
         rows.append(Row(names[model], [name_cell(names[model]), *by_people, *by_judges]))
@@ -99,8 +104,8 @@ def _turned(judge: JudgeFindings | ModelBoard) -> str:
 def _judges_rank_cell(judge: ModelBoard, people: ModelBoard | None, model: int) -> Cell:
     rating, first = judge.ratings[model], _crowned(people) if people else []
     by_people = people.ratings[model].rank if people else None
-    far = 0 if rating.rank is None or by_people is None else abs(rating.rank - by_people)
-    css = f"num shift-{min(FAR, far)}"
+    shift = 0 if rating.rank is None or by_people is None else abs(rating.rank - by_people)
+    css = f"num shift-{min(MOST_SHIFT, shift)}"
     if rating.rank == 1 and not set(first) & set(_crowned(judge)) and _tells_apart(judge, first):
         return _rank_cell(rating, f"{css} other", ", not people’s first")  # noqa: RUF001
     return _rank_cell(rating, css)
@@ -131,11 +136,11 @@ def _board(names: Sequence[str], board: ModelBoard) -> Context:
 def _heat_table(
     names: Sequence[str], board: ModelBoard, order: Sequence[int], *, with_counts: bool
 ) -> Table:
-    def cell(model: int, other: int) -> Cell:
-        rate = board.win_rates[model][other]
+    def cell(model: int, opponent: int) -> Cell:
+        rate = board.win_rates[model][opponent]
         if rate is None:
             return Cell(DASH, css="num muted")
-        votes = board.wins[model][other] + board.wins[other][model]
+        votes = board.wins[model][opponent] + board.wins[opponent][model]
         small = f"{votes:.0f}" if with_counts else ""
         return Cell(f"{100 * rate:.0f}", small, css=f"num heat-{round(LEVELS * rate)}")
 
@@ -157,8 +162,8 @@ def _letters(board: ModelBoard, models: Iterable[int]) -> set[str]:
 
 def _tells_apart(board: ModelBoard, first: Sequence[int]) -> bool:
     """Say whether whom a board puts first is told apart from whom people put first."""
-    own, peoples = _letters(board, _crowned(board)), _letters(board, first)
-    return bool(own and peoples) and not own & peoples
+    board_letters, people_letters = _letters(board, _crowned(board)), _letters(board, first)
+    return bool(board_letters and people_letters) and not board_letters & people_letters
 
 
 def _in_words(
@@ -173,8 +178,8 @@ def _in_words(
     lines = [f"People put {listed(names[n] for n in first)} first{_level(names, people, first)}."]
     agreeing = [board for board in judges if set(_crowned(board)) & set(first)]
     if agreeing:
-        so = "does" if len(agreeing) == 1 else "do"
-        lines.append(f"So {so} {_called(agreeing, of=len(judges))}.")
+        verb = "does" if len(agreeing) == 1 else "do"
+        lines.append(f"So {verb} {_list_boards(agreeing, total=len(judges))}.")
     others = [board for board in judges if not set(_crowned(board)) & set(first)]
     return lines + _crowns(names, others, ("would have crowned {}{}",) * 2, first)
 
@@ -198,11 +203,11 @@ def _crowns(
         many = words[1].format(f"{len(by_choice)} different models", doubt)
         return [f"{len(boards)} judges {many}; they are starred below."]
     lines = []
-    for chosen, by in sorted(by_choice.items(), key=lambda crown: -len(crown[1])):
-        several = len(by) > 1
-        level = _doubt(names, by, first) if several else _level(names, by[0], chosen)
-        put = words[several].format(listed(names[n] for n in chosen), level)
-        lines.append(f"{_called(by)} {put}.")
+    for models, judges in sorted(by_choice.items(), key=lambda crown: -len(crown[1])):
+        several = len(judges) > 1
+        level = _doubt(names, judges, first) if several else _level(names, judges[0], models)
+        put = words[several].format(listed(names[n] for n in models), level)
+        lines.append(f"{_list_boards(judges)} {put}.")
     return lines
 
 
@@ -233,9 +238,9 @@ def _level(names: Sequence[str], board: ModelBoard, first: Sequence[int]) -> str
     return f" (not told apart from {others})"
 
 
-def _called(boards: Sequence[ModelBoard], of: int = 0) -> str:
+def _list_boards(boards: Sequence[ModelBoard], total: int = 0) -> str:
     if len(boards) > MOST_NAMES:
-        return f"{len(boards)} of {of} judges" if of else f"{len(boards)} judges"
+        return f"{len(boards)} of {total} judges" if total else f"{len(boards)} judges"
     return listed(
         f"{board.name} (baseline)" if board.is_baseline else board.name for board in boards
     )

@@ -44,12 +44,14 @@ class HeldOutCheck(BaseModel):
         return "drop" if self.evidence_against >= self.needed else "wait"
 
 
-def check_held_out(run: Run, judge: Judge, in_use: Judge, by: Voter | None = None) -> HeldOutCheck:
+def check_held_out(
+    run: Run, judge: Judge, in_use: Judge, voter: Voter | None = None
+) -> HeldOutCheck:
     """Look at the half held out, which is an entry of the ledger and counted."""
-    looked = {*tuning.looks_at(run.queue), str(judge.pk)} - {str(in_use.pk)}
-    found = _compare(run, judge, in_use, needed=ODDS * max(1, len(looked)))
-    tuning.note_look(run.queue, judge.pk, by, found.model_dump_json())
-    return found
+    looked_at_judges = {*tuning.looks_at(run.queue), str(judge.pk)} - {str(in_use.pk)}
+    check = _compare(run, judge, in_use, needed=ODDS * max(1, len(looked_at_judges)))
+    tuning.note_look(run.queue, judge.pk, voter, check.model_dump_json())
+    return check
 
 
 def _compare(run: Run, judge: Judge, in_use: Judge, *, needed: int) -> HeldOutCheck:
@@ -62,15 +64,17 @@ def _compare(run: Run, judge: Judge, in_use: Judge, *, needed: int) -> HeldOutCh
 
     outcomes = outcomes_of(run, Slice(HALF, HELD_OUT, run.queue.noun))
     ranked, table = agreement_of(outcomes), outcomes.table
-    one, other = (outcomes.judges.index(each) for each in (judge, in_use))
+    judge_place, in_use_place = (
+        outcomes.judges.index(compared_judge) for compared_judge in (judge, in_use)
+    )
     votes, right = table.assigned(), table.right()
-    both = (votes[:, one] > 0) & (votes[:, other] > 0)
-    shares = [ranked.overall[place].value for place in (one, other)]
+    both = (votes[:, judge_place] > 0) & (votes[:, in_use_place] > 0)
+    shares = [ranked.overall[place].value for place in (judge_place, in_use_place)]
     if not is_ordered(run.queue):
         total = votes[both].sum(axis=0)
         shares = [
             float(right[both][:, place].sum() / total[place]) if both.any() else None
-            for place in (one, other)
+            for place in (judge_place, in_use_place)
         ]
     entered, judges = ranked.entered, len(outcomes.judges)
     largest = np.zeros((judges, judges))
@@ -79,11 +83,16 @@ def _compare(run: Run, judge: Judge, in_use: Judge, *, needed: int) -> HeldOutCh
         proof = evidence(entered, np.full((judges, judges), float(needed)))
         largest = proof.log_largest
         if len(entered.prompts) >= FEWEST_FOR_FORECAST:
-            ahead = (one, other) if largest[one, other] >= largest[other, one] else (other, one)
+            ahead = (
+                (judge_place, in_use_place)
+                if largest[judge_place, in_use_place] >= largest[in_use_place, judge_place]
+                else (in_use_place, judge_place)
+            )
             growth = proof.growth[(slice(None), *ahead)].tolist()
             missing = forecast(log(needed) - float(largest[ahead]), *growth)
     difference, low, high = (
-        None if np.isnan(value) else float(value) for value in ranked.differences[:, one, other]
+        None if np.isnan(value) else float(value)
+        for value in ranked.differences[:, judge_place, in_use_place]
     )
     return HeldOutCheck(
         judge=str(judge.pk),
@@ -94,8 +103,8 @@ def _compare(run: Run, judge: Judge, in_use: Judge, *, needed: int) -> HeldOutCh
         difference=difference,
         low=low,
         high=high,
-        evidence=min(_MOST, exp(min(700.0, largest[one, other]))),
-        evidence_against=min(_MOST, exp(min(700.0, largest[other, one]))),
+        evidence=min(_MOST, exp(min(700.0, largest[judge_place, in_use_place]))),
+        evidence_against=min(_MOST, exp(min(700.0, largest[in_use_place, judge_place]))),
         needed=needed,
         votes_missing=missing,
     )

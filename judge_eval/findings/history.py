@@ -13,12 +13,12 @@ from judge_eval.models import Run
 from judge_eval.ratings.projection import SealedVerdict, untuned
 from judge_eval.stats.evidence_order import (
     NOBODY,
-    Closed,
     Event,
-    Opened,
+    ItemOpened,
     OutOfOrder,
-    Voted,
+    VoteCast,
     VotesRequired,
+    VotingClosed,
 )
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 from voting.kinds import COMPARISON, grade_of, is_ordered, kind_of
@@ -53,7 +53,7 @@ class Round(NamedTuple):
     votes_wanted: int
 
 
-Step: TypeAlias = Opened | VotesRequired | Round | Voted
+Step: TypeAlias = ItemOpened | VotesRequired | Round | VoteCast
 
 
 class History(NamedTuple):
@@ -66,8 +66,8 @@ class History(NamedTuple):
     so many of them were `imported`. `people` are those persons, None in place of labels that are
     no single person's. `margin` is that of the entry that fixed it, None before there is one.
 
-    Where answers are in an order, the choice of a `Voted` is its row in `votes`, `grades` say how
-    good these votes say an item is, `groups` to which groups their voters belong, and
+    Where answers are in an order, the choice of a `VoteCast` is its row in `votes`, `grades` say
+    how good these votes say an item is, `groups` to which groups their voters belong, and
     `verdict_grades` are by comparison those of all judges, NaN of failed ones, and None of those
     that were not asked.
     """
@@ -104,10 +104,10 @@ def history_of(
     that were tuned what they say in the rows `tuned_on` is no evidence.
     """
     rows = {item: row for row, item in enumerate(items)}
-    return _Reading(run, rows, codes, group, up_to, tuned_on).history(votes, judges)
+    return _HistoryReader(run, rows, codes, group, up_to, tuned_on).history(votes, judges)
 
 
-class _Reading:
+class _HistoryReader:
     def __init__(
         self,
         run: Run,
@@ -136,38 +136,40 @@ class _Reading:
         # How many of the votes came in the order of a file.
         self.imported = 0
         # The first vote on an item that the queue had not handed out.
-        self.chosen = 0
+        self.first_chosen_seq = 0
 
     def history(self, votes: QuerySet[Entry], judges: Sequence[int]) -> History:
-        opened, requirements = list(self._opened(judges)), list(self._requirements())
+        opened, requirements = list(self._item_openings(judges)), list(self._requirements())
         order = [prompt_order(self.run.queue_id, prompt) for prompt in self.prompts]
         # A vote on an item that has no `verdicts` entry is no evidence about judges.
-        voted = [vote for vote in self._voted(votes) if vote.comparison in self.prompt_of]
-        opened = list(self._before_votes(opened, voted))
+        voted = [vote for vote in self._cast_votes(votes) if vote.comparison in self.prompt_of]
+        opened = list(self._open_before_votes(opened, voted))
         if self.imports:
-            voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
+            # An import's votes count as cast at the entry that ends it.
+            voted = [v._replace(seq=self._find_import(v.seq)[1] or v.seq) for v in voted]
+            voted.sort(key=lambda v: (v.seq, order[self.prompt_of[v.comparison]]))
         required_votes = _RequiredVotes()
         steps: list[Step] = sorted([*opened, *requirements, *voted], key=attrgetter("seq"))
         events = [event for step in steps for event in required_votes.take(step)]
-        if self.chosen:
-            before = sum(event.seq < self.chosen for event in events)
-            events.insert(before, OutOfOrder(self.chosen))
+        if self.first_chosen_seq:
+            before = sum(event.seq < self.first_chosen_seq for event in events)
+            events.insert(before, OutOfOrder(self.first_chosen_seq))
         gone = Q(retracted_seq__isnull=False, retracted_after_reveal=False)
-        retracted = self._sealed(Entry.Kind.VOTE).filter(gone)
+        retracted = self._sealed_entries(Entry.Kind.VOTE).filter(gone)
         if last := retracted.order_by().aggregate(last=Max("retracted_seq"))["last"]:
             self.changes[TAKEN_BACK] = last
         left = required_votes.votes_left
         if events and not self.run.queue.is_open:
             # Nobody may vote any more, so nothing is waited for.
-            events.append(Closed(events[-1].seq))
+            events.append(VotingClosed(events[-1].seq))
             left = 0
         key, subject = str(self.run.queue_id), COMPARISON.subject
         places = [keyed_number(key, subject, item) for item in self.rows]
-        about = self.changes, left, self.votes, self.imported
+        counts = self.changes, left, self.votes, self.imported
         graded = self.grades, self.groups, self.verdict_grades
-        return History(events, order, places, *about, *graded, self.people, self.margin)
+        return History(events, order, places, *counts, *graded, self.people, self.margin)
 
-    def _sealed(self, kind: str) -> QuerySet[Any]:
+    def _sealed_entries(self, kind: str) -> QuerySet[Any]:
         # The project is there for the sake of indexes.
         queue = self.run.queue
         sealed = Entry.objects.filter(project=queue.project_id, queue=queue, seq__isnull=False)
@@ -176,19 +178,19 @@ class _Reading:
             votes &= Q(seq__lte=self.up_to)
         return sealed.filter(votes, kind=kind).order_by("seq")
 
-    def _opened(self, judges: Sequence[int]) -> Iterator[Opened]:
-        entries = self._sealed(Entry.Kind.VERDICTS).values_list("seq", "item", "payload")
+    def _item_openings(self, judges: Sequence[int]) -> Iterator[ItemOpened]:
+        entries = self._sealed_entries(Entry.Kind.VERDICTS).values_list("seq", "item", "payload")
         before: dict[int, list[int]] = {}
         for seq, item, payload in entries.iterator(ROWS_AT_ONCE):
             if (row := self.rows.get(item)) is None:
                 continue
             if self.up_to is not None and seq > self.up_to and row not in before:
                 continue  # it was not open then
-            given = untuned(payload) if row in self.tuned_on else payload["verdicts"]
-            winners = {each["position"]: each["winner"] for each in given}
+            verdicts = untuned(payload) if row in self.tuned_on else payload["verdicts"]
+            winners = {verdict["position"]: verdict["winner"] for verdict in verdicts}
             codes = [self._code(winners[n]) if n in winners else UNASSIGNED for n in judges]
             if self.is_ordered:
-                grades = {each["position"]: _grade(each) for each in given}
+                grades = {verdict["position"]: _grade(verdict) for verdict in verdicts}
                 self.verdict_grades[row] = [grades.get(n) for n in judges]
             for old, new in zip(before.get(row, codes), codes, strict=True):
                 if old != new:
@@ -196,18 +198,20 @@ class _Reading:
             before[row] = codes
             prompt = self.prompts.setdefault(payload["prompt"], len(self.prompts))
             self.prompt_of[row] = prompt
-            yield Opened(seq, row, prompt, payload["votes_wanted"], codes)
+            yield ItemOpened(seq, row, prompt, payload["votes_wanted"], codes)
 
     def _code(self, winner: str | None) -> int:
         return FAILED if winner is None else self.codes.get(winner, UNASSIGNED)
 
     def _requirements(self) -> Iterator[VotesRequired | Round]:
-        begun = 0
-        for seq, payload in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
+        import_start = 0
+        for seq, payload in self._sealed_entries(Entry.Kind.PARAMETERS).values_list(
+            "seq", "payload"
+        ):
             if payload == IMPORT_BEGINS:
-                begun = seq
+                import_start = seq
             elif payload == IMPORT_ENDS:
-                self.imports.append((begun, seq))
+                self.imports.append((import_start, seq))
             margin = margin_in(payload)
             # It is 0 above a baseline that is always right: nobody differs by less.
             self.margin = self.margin if margin is None else margin
@@ -215,24 +219,24 @@ class _Reading:
             yield from (
                 VotesRequired(seq, self.rows[item], n) for item, n in required if item in self.rows
             )
-        yield from self._decided()
+        yield from self._decision_rounds()
 
-    def _decided(self) -> Iterator[Round]:
-        decisions = self._sealed(Entry.Kind.DECISION)
+    def _decision_rounds(self) -> Iterator[Round]:
+        decisions = self._sealed_entries(Entry.Kind.DECISION)
         rows = decisions.values_list("seq", "item", "payload", "retracted_seq")
         for seq, item, payload, reversed_at in rows:
             if payload["action"] in ("exclude", "keep"):
                 is_back = reversed_at or payload["action"] == "keep"
-                why = INCLUDED if is_back else EXCLUDED if item else VOTER_EXCLUDED
+                change = INCLUDED if is_back else EXCLUDED if item else VOTER_EXCLUDED
                 if "judge" in payload:
-                    why = COUNTS_AGAIN if is_back else LEFT_OUT
-                self.changes[why] = max(reversed_at or seq, self.changes.get(why, 0))
+                    change = COUNTS_AGAIN if is_back else LEFT_OUT
+                self.changes[change] = max(reversed_at or seq, self.changes.get(change, 0))
             elif payload["action"] == "another_round" and item in self.rows:
                 yield Round(seq, self.rows[item], payload["votes_wanted"])
                 if reversed_at:
                     yield Round(reversed_at, self.rows[item], 0)
 
-    def _voted(self, votes: QuerySet[Entry]) -> Iterator[Voted]:
+    def _cast_votes(self, votes: QuerySet[Entry]) -> Iterator[VoteCast]:
         people: dict[UUID, int] = {}
         cast = votes.exclude(choice="").order_by("seq")
         # A ballot of a pair, by which the queue hands it out, says which side is on the left; a
@@ -247,9 +251,9 @@ class _Reading:
         for seq, item, choice, voter, name, left, is_own, *graded in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
-            is_imported = any(self._import_of(seq or 0))
+            is_imported = any(self._find_import(seq or 0))
             if tells_side and not left and not is_imported:
-                self.chosen = self.chosen or seq or 0
+                self.first_chosen_seq = self.first_chosen_seq or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
             code = code if is_own else _ELSEWHERE
             person = people.setdefault(voter, len(people))
@@ -262,31 +266,25 @@ class _Reading:
                     self.grades.append(grade_of(choice, graded[0]))
                     self.groups.append(graded[1])
                     code = len(self.grades) - 1
-            yield Voted(seq or 0, row, code, NOBODY if self.people[person] is None else person)
+            yield VoteCast(seq or 0, row, code, NOBODY if self.people[person] is None else person)
 
-    def _before_votes(self, opened: Iterable[Opened], voted: Iterable[Voted]) -> Iterator[Opened]:
+    def _open_before_votes(
+        self, opened: Iterable[ItemOpened], voted: Iterable[VoteCast]
+    ) -> Iterator[ItemOpened]:
         """Let no item open behind its votes: earlier versions imported votes without an opening."""
         first: dict[int, int] = {}
         for vote in voted:
             if vote.comparison not in first:
-                first_seq, _ = self._import_of(vote.seq)
+                first_seq, _ = self._find_import(vote.seq)
                 first[vote.comparison] = first_seq or vote.seq
         for event in opened:
             yield event._replace(seq=min(event.seq, first.pop(event.comparison, event.seq)))
 
-    def _at_once(self, vote: Voted) -> Voted:
-        """Give a vote that an import brought the number of the entry that ends it."""
-        _, end = self._import_of(vote.seq)
-        return vote._replace(seq=end or vote.seq)
-
-    def _import_of(self, seq: int) -> tuple[int, int]:
+    def _find_import(self, seq: int) -> tuple[int, int]:
         """Return the first and last entry of the import that brought a vote, (0, 0) if none did."""
         return next(
             ((first_seq, end) for first_seq, end in self.imports if first_seq < seq < end), (0, 0)
         )
-
-    def _place(self, vote: Voted, order: Sequence[int]) -> int:
-        return order[self.prompt_of[vote.comparison]]
 
 
 def _grade(verdict: SealedVerdict) -> float:
@@ -310,15 +308,15 @@ class _RequiredVotes:
     def take(self, event: Step) -> Iterator[Event]:
         row = event.comparison
         match event:
-            case Opened():
+            case ItemOpened():
                 self.opened[row] = event.votes_wanted
                 yield event._replace(votes_wanted=self._required(row))
                 return
-            case Voted(choice=choice) if choice != _ELSEWHERE:
+            case VoteCast(choice=choice) if choice != _ELSEWHERE:
                 self.votes[row] += 1
                 yield event
                 return
-            case Voted():
+            case VoteCast():
                 if self.votes[row] >= self._required(row):
                     return
                 self.elsewhere[row] += 1

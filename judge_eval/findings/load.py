@@ -11,7 +11,7 @@ from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
 from judge_eval.findings.alt_test import Labels, TaskAnswers, answers_of
-from judge_eval.findings.filters import HALF, WHOLE, Parts, Slice
+from judge_eval.findings.filters import HALF, WHOLE_RUN, Parts, Slice
 from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.repeats import Repeats, repeats_of
@@ -47,11 +47,11 @@ MOST_GROUPS: Final = 20
 SOME_VOTES: Final = ("group", "at")
 
 
-class Spent(NamedTuple):
-    """What a judge's verdicts took; `why` says why it is not known what they cost."""
+class JudgeSpending(NamedTuple):
+    """What a judge's verdicts took; `reason` says why it is not known what they cost."""
 
     usd: float | None = None
-    why: str | None = OF_THE_WHOLE
+    reason: str | None = OF_THE_WHOLE
     seconds: float | None = None
     verdicts: int = 0
 
@@ -80,9 +80,9 @@ class RunOutcomes(NamedTuple):
 
     run: Run
     choices: tuple[str, ...]
-    as_of: AsOf
+    counted_votes: AsOf
     judges: list[Judge]
-    spent: list[Spent]
+    spent: list[JudgeSpending]
     positions: Counts
     prompts: Counts
     table: OutcomesTable
@@ -103,7 +103,7 @@ class RunOutcomes(NamedTuple):
 
 
 @one_moment()
-def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
+def outcomes_of(run: Run, part: Slice = WHOLE_RUN) -> RunOutcomes:
     """Read a run, or a part of it, with a fixed number of queries."""
     seq = Board.objects.values_list("seq", flat=True).filter(run=run).first() or 0
     judges = _judges(run, part)
@@ -125,7 +125,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     has_sides = "votes_sided" in kind.tally
     sided = rows[:, -2:] if has_sides else np.zeros((len(rows), 2), dtype=np.int64)
     if has_sides and part.kind in SOME_VOTES:
-        sided = _sided(votes, inside)
+        sided = _count_sides(votes, inside)
     voters = dict(
         votes.order_by().values_list("voter__group").annotate(Count("voter", distinct=True))
     )
@@ -137,7 +137,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     return RunOutcomes(
         run=run,
         choices=choices,
-        as_of=AsOf(
+        counted_votes=AsOf(
             seq=seq,
             votes=int(tally.sum()) if texts is None else texts.count(),
             people=sum(voters.values()),
@@ -148,7 +148,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
             part=part.in_words,
         ),
         judges=judges,
-        spent=[Spent() for _ in judges] if part.kind else list(_spent(run, judges)),
+        spent=[JudgeSpending() for _ in judges] if part.kind else list(_spent(run, judges)),
         positions=inside,
         prompts=prompts,
         table=OutcomesTable(tally, codes.astype(np.int16)),
@@ -201,11 +201,10 @@ def _left_out(run: Run) -> list[str]:
 
 
 def _tuned_on(run: Run, items: Sequence[UUID]) -> set[int]:
-    """Return the rows of items on which judges were tuned."""
     if run.queue.held_out_from is None:
         return set()
-    own = set(run.queue.items.filter(is_held_out=False).values_list("pk", flat=True))
-    return {row for row, item in enumerate(items) if item in own}
+    tuning_items = set(run.queue.items.filter(is_held_out=False).values_list("pk", flat=True))
+    return {row for row, item in enumerate(items) if item in tuning_items}
 
 
 def _votes(run: Run) -> QuerySet[Entry]:
@@ -217,10 +216,10 @@ def _choices(run: Run, part: Slice, votes: QuerySet[Entry]) -> tuple[str, ...]:
     queue = run.queue
     if fixed := kind_of(queue).choices:
         return fixed
-    given = Verdict.objects.filter(judge__run=run, **OPEN_ITEM)
+    verdicts = Verdict.objects.filter(judge__run=run, **OPEN_ITEM)
     if run.queue.is_tuning:
-        given = given.filter(item__in=part.pairs(run))
-    by_judges = given.values_list("winner", flat=True).distinct()
+        verdicts = verdicts.filter(item__in=part.pairs(run))
+    by_judges = verdicts.values_list("winner", flat=True).distinct()
     answers = {*votes.values_list("choice", flat=True).distinct(), *by_judges} - {""}
     offered = () if queue.kind == Queue.Kind.LABELS else tuple(queue.ballot)
     return (*offered, *sorted(answers - {*offered})) or ("",)
@@ -247,7 +246,6 @@ def _items(
 
 
 def _counted(votes: QuerySet[Entry], positions: Counts, choices: Sequence[str]) -> Counts:
-    """Count the votes on items at some positions for each of the choices."""
     places = {position: place for place, position in enumerate(positions.tolist())}
     codes = {choice: code for code, choice in enumerate(choices)}
     tally = np.zeros((len(positions), len(choices)), dtype=np.int64)
@@ -258,7 +256,7 @@ def _counted(votes: QuerySet[Entry], positions: Counts, choices: Sequence[str]) 
     return tally
 
 
-def _sided(votes: QuerySet[Entry], positions: Counts) -> Counts:
+def _count_sides(votes: QuerySet[Entry], positions: Counts) -> Counts:
     """Count the votes for a side at some positions, and those for what stood left."""
     places = {position: place for place, position in enumerate(positions.tolist())}
     rows = np.zeros((len(positions), 2), dtype=np.int64)
@@ -310,7 +308,7 @@ def _verdicts(
     run: Run, part: Slice, choices: Sequence[str], places: int, judges: Sequence[Judge]
 ) -> Counts:
     """Return code, consistency, first and side picks, both answers, orders, by item and judge."""
-    codes = _codes(run, WHOLE, choices)
+    codes = _codes(run, WHOLE_RUN, choices)
     columns = {judge.position: n for n, judge in enumerate(judges)}
     nothing = np.array([UNASSIGNED, -1, 0, 0, UNASSIGNED, UNASSIGNED, NO_ORDER])
     table = np.tile(nothing, (places, len(judges), 1))
@@ -345,19 +343,19 @@ def _floor(judges: Sequence[Judge], orders: Counts) -> BoolArray:
     is_baseline = np.array([judge.is_baseline for judge in judges], dtype=bool)
     floor = np.zeros((len(judges), len(judges)), dtype=bool)
     for place in np.flatnonzero(is_baseline).tolist():
-        own = orders[:, [place]]
-        differ = (orders != own) & (orders != NO_ORDER) & (own != NO_ORDER)
+        baseline_orders = orders[:, [place]]
+        differ = (orders != baseline_orders) & (orders != NO_ORDER) & (baseline_orders != NO_ORDER)
         floor[:, place] = ~is_baseline & ~differ.any(axis=0)
     return floor
 
 
-def _spent(run: Run, judges: list[Judge]) -> Iterator[Spent]:
+def _spent(run: Run, judges: list[Judge]) -> Iterator[JudgeSpending]:
     """Return what verdicts took on items in the figures: of others no ledger tells."""
     is_done = Q(state=Verdict.State.DONE)
     # Whole numbers: their sum is the same in whatever order the database meets them.
     microseconds = Cast(Round(F("latency_ms") * 1000), BigIntegerField())
     verdicts = Verdict.objects.filter(judge__run=run, **OPEN_ITEM).values_list("judge")
-    given = verdicts.annotate(
+    verdict_costs = verdicts.annotate(
         number=Count("pk", filter=is_done),
         timed=Count("latency_ms", filter=is_done),
         time=Sum(microseconds, filter=is_done, default=0),
@@ -365,23 +363,23 @@ def _spent(run: Run, judges: list[Judge]) -> Iterator[Spent]:
         without=Sum("unpriced", default=0),
     )
     of_open = {f"verdict__{name}": value for name, value in OPEN_ITEM.items()}
-    made = Call.objects.exclude(REPEATED).filter(verdict__judge__run=run, **of_open)
-    calls = made.exclude(state=Call.State.WAITING)
-    paying = calls.values_list("verdict__judge").annotate(
+    run_calls = Call.objects.exclude(REPEATED).filter(verdict__judge__run=run, **of_open)
+    calls = run_calls.exclude(state=Call.State.WAITING)
+    call_costs = calls.values_list("verdict__judge").annotate(
         nano=Sum("cost_nano"), without=Count("pk", filter=UNPRICED)
     )
-    existing = {judge: figures for judge, *figures in given}
-    paid = {judge: figures for judge, *figures in paying}
+    existing = {judge: figures for judge, *figures in verdict_costs}
+    paid = {judge: figures for judge, *figures in call_costs}
     for judge in judges:
         number, timed, time, *imported = existing.get(judge.pk, (0, 0, 0, None, 0))
         nanos, withouts = zip(imported, paid.get(judge.pk, (None, 0)), strict=True)
-        unpriced, why = sum(withouts), None
+        unpriced, reason = sum(withouts), None
         if nanos == (None, None) and not judge.is_baseline:
-            why = "Its calls were not made here, or their price is not known."
+            reason = "Its calls were not made here, or their price is not known."
         elif unpriced:
-            why = f"The price of {unpriced} of its calls is not known."
-        total = None if why else sum(nano or 0 for nano in nanos) / 1e9
-        yield Spent(total, why, time / timed / 1_000_000 if timed else None, number)
+            reason = f"The price of {unpriced} of its calls is not known."
+        total = None if reason else sum(nano or 0 for nano in nanos) / 1e9
+        yield JudgeSpending(total, reason, time / timed / 1_000_000 if timed else None, number)
 
 
 # --- for score files ----------------------------------------------------------------------------
@@ -403,21 +401,21 @@ class RunLabels(NamedTuple):
     tasks: tuple[str, ...]
 
 
-def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> RunLabels:
+def labels_of(run: Run, part: Slice = WHOLE_RUN, *, up_to: int | None = None) -> RunLabels:
     """Read the labels of a run, or of a part of it, with three queries, whatever its size.
 
     With `up_to` only votes up to this entry of the ledger, by the groups that held then.
     """
     judges = _judges(run, part)
-    own = {str(judge.pk) for judge in judges}
+    judge_ids = {str(judge.pk) for judge in judges}
     votes = _votes_up_to(run, part, up_to).filter(item__isnull=False)
-    given = Verdict.objects.filter(judge__run=run).exclude(TUNED_ON)
-    given = given.exclude(state=Verdict.State.WAITING)
+    verdicts = Verdict.objects.filter(judge__run=run).exclude(TUNED_ON)
+    verdicts = verdicts.exclude(state=Verdict.State.WAITING)
     if run.queue.is_tuning or (part.kind and not part.is_of_votes):
-        given = given.filter(item__in=part.pairs(run))
+        verdicts = verdicts.filter(item__in=part.pairs(run))
     if part.kind == "ballot":
         # A verdict that failed is in any part of votes.
-        given = given.filter(winner__in=("", *part.verdicts))
+        verdicts = verdicts.filter(winner__in=("", *part.verdicts))
     humans: dict[str, Labels] = {}
     names = ("item_id", "voter__pseudonym", "choice", "labels", "value")
     is_graded = options_of(run.queue).takes_grades
@@ -427,17 +425,18 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     by_judge: dict[str, Labels] = {str(judge.pk): {} for judge in judges}
     failed: list[tuple[str, UUID]] = []
     about = ("item_id", "judge_id", "winner", "labels", "score_a")
-    for pair, by, winner, labels, score in given.order_by("item__position").values_list(*about):
-        if str(by) not in own:
+    verdicts = verdicts.order_by("item__position")
+    for pair, judge_id, winner, labels, score in verdicts.values_list(*about):
+        if str(judge_id) not in judge_ids:
             continue
         if winner:
-            _note(by_judge[str(by)], pair, winner, labels, score if is_graded else None)
+            _note(by_judge[str(judge_id)], pair, winner, labels, score if is_graded else None)
         else:
-            failed.append((str(by), pair))
+            failed.append((str(judge_id), pair))
     others = {task for tasks in (*humans.values(), *by_judge.values()) for task in tasks}
     tasks = (WINNER, *sorted(others - {WINNER}))
-    for (who, pair), task in product(failed, tasks):
-        by_judge[who].setdefault(task, {})[str(pair)] = None
+    for (judge_id, pair), task in product(failed, tasks):
+        by_judge[judge_id].setdefault(task, {})[str(pair)] = None
     baselines = frozenset(str(judge.pk) for judge in judges if judge.is_baseline)
     return RunLabels(
         by_judge, humans, {str(judge.pk): judge.name for judge in judges}, baselines, tasks
@@ -451,8 +450,8 @@ def _votes_up_to(run: Run, part: Slice, up_to: int | None) -> QuerySet[Entry]:
     if part.kind != "group":
         return part.within(votes, run)
     groups = groups_at(run.queue.project_id, up_to)
-    own = [human for human, group in groups.items() if group == part.value]
-    return WHOLE.within(votes, run).filter(voter__pseudonym__in=own)
+    group_members = [human for human, group in groups.items() if group == part.value]
+    return WHOLE_RUN.within(votes, run).filter(voter__pseudonym__in=group_members)
 
 
 def _note(tasks: Labels, pair: UUID, winner: str, labels: Any, score: float | None) -> None:

@@ -148,9 +148,9 @@ class JudgeFindings(Figures):
     @property
     def always(self) -> Share:
         """Overall agreement with its interval that is valid even if you look every day."""
-        why = self.overall.why if self.overall.value is None else self.always_why
+        reason = self.overall.why if self.overall.value is None else self.always_why
         low, high = self.always_low, self.always_high
-        return replace(self.overall, low=low, high=high, why=why or None)
+        return replace(self.overall, low=low, high=high, why=reason or None)
 
 
 class AsOf(Figures):
@@ -223,7 +223,7 @@ class Claims(Figures):
     too_few_prompts: str | None
 
 
-class Before(NamedTuple):
+class FormerClaims(NamedTuple):
     """The claims of the findings computed last, of judges by their identifiers."""
 
     judges: list[str]
@@ -365,7 +365,8 @@ class RankedJudges(Figures):
         """What is said of judges that answered nothing, each with the reason."""
         silent = [judge for judge in self.judges if judge.is_silent]
         return [
-            f"{of.name} answered nothing{of.silent_why and ': '}{of.silent_why}" for of in silent
+            f"{judge.name} answered nothing{judge.silent_why and ': '}{judge.silent_why}"
+            for judge in silent
         ]
 
 
@@ -440,7 +441,7 @@ class RunFindings(RankedJudges, extra="allow"):
         for judge in self.judges:
             if judge.always_why and not judge.is_baseline:
                 names.setdefault(judge.always_why, []).append(judge.name)
-        return [f"No thin line of {listed(own)}: {why}." for why, own in names.items()]
+        return [f"No thin line of {listed(judges)}: {reason}." for reason, judges in names.items()]
 
     @property
     def unrated(self) -> dict[str, str]:

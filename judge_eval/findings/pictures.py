@@ -68,18 +68,17 @@ def agreement_chart(figures: RunFindings, only: Collection[str] | None = None) -
         levels.append(Level(words, pairs.value, _both(pairs.low, pairs.high), "people"))
     floor = next((judge for judge in ranked if judge.is_baseline), None)
     if floor:
-        of = floor.overall
-        levels.append(Level(f"floor: {floor.name}", of.value or 0.0, _both(of.low, of.high)))
+        share = floor.overall
+        interval = _both(share.low, share.high)
+        levels.append(Level(f"floor: {floor.name}", share.value or 0.0, interval))
     return IntervalChart("Overall agreement with people", judges, levels)
 
 
 def plot_of(figures: RunFindings, only: Collection[str] | None = None) -> Plot | None:
-    """Lay out the same for a page; None where no judge has a figure."""
     return agreement_chart(figures, only).for_page()
 
 
 def chart_names(figures: RunFindings) -> set[str]:
-    """Return the names of the charts that there are figures for."""
     names = (PICTURE, *figures.rate_charts.values(), MODEL_RATINGS, MODEL_RATES)
     return {name for name in names if graph_of(figures, name)}
 
@@ -115,7 +114,11 @@ def _winning_rates(test: AltTest) -> LineGraph | None:
     from judge_eval.stats import PASSES
 
     curves = [
-        Curve(judge.name, [(float(at), rate) for at, rate in rates.items()], judge.is_baseline)
+        Curve(
+            judge.name,
+            [(float(epsilon), rate) for epsilon, rate in rates.items()],
+            judge.is_baseline,
+        )
         for judge in test.judges
         if (rates := judge.winning_rates)
     ]
@@ -124,7 +127,6 @@ def _winning_rates(test: AltTest) -> LineGraph | None:
 
 
 def course_graph(figures: RunFindings) -> LineGraph | None:
-    """Lay out the agreement of the leading judges as votes came in, with the floor across."""
     if figures.course is None:
         return None
     names = {judge.id: judge.name for judge in figures.judges}
@@ -163,14 +165,16 @@ def _model_ratings(figures: RunFindings) -> IntervalChart | None:
     if figures.models is None:
         return None
     named = zip(figures.models.names, figures.models.boards[0].ratings, strict=True)
-    rows = [IntervalRow(name, of.value, _both(of.low, of.high)) for name, of in named]
+    rows = [
+        IntervalRow(name, rating.value, _both(rating.low, rating.high)) for name, rating in named
+    ]
     start = [Level("start", 1000, style="start")]
     return _models("Rating of the models by people", rows, start, RATING)
 
 
 def _pass_rates(figures: RunFindings) -> IntervalChart | None:
-    named = [(of.name or "not named", of.people) for of in figures.pass_rates or ()]
-    rows = [IntervalRow(name, of.value, _both(of.low, of.high)) for name, of in named]
+    named = [(rates.name or "not named", rates.people) for rates in figures.pass_rates or ()]
+    rows = [IntervalRow(name, share.value, _both(share.low, share.high)) for name, share in named]
     return _models("Pass rate of each model by people", rows, (), SHARE)
 
 

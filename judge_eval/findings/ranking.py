@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import F, Sum
 
-from judge_eval.findings.filters import WHOLE, Slice
+from judge_eval.findings.filters import WHOLE_RUN, Slice
 from judge_eval.findings.model import JudgeFindings, RankedJudges
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
@@ -38,7 +38,8 @@ class Ranking(NamedTuple):
         """Return the best judge first, and baselines last; a judge without a value is behind."""
         baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
         queue, ratings = board.run.queue, board.elo
-        left_out = {pk: each.without_elo for pk, each in self.findings.items() if each.without_elo}
+        reasons = {pk: findings.without_elo for pk, findings in self.findings.items()}
+        left_out = {pk: reason for pk, reason in reasons.items() if reason}
         unrated = elo.unrated(
             baselines, left_out, are_ratings=is_ordered(queue), withheld=board.withheld
         )
@@ -90,25 +91,25 @@ class BoardLine(NamedTuple):
         return self.row.judge.is_baseline
 
 
-def elo_of(value: float | None, why: str, judge: JudgeFindings | None) -> Elo:
-    """Return an ELO with what the findings know of other orders, or `why` there is none."""
-    if why or value is None or judge is None:
-        return Elo(None if why else value, None, None, why)
+def elo_of(value: float | None, reason: str, judge: JudgeFindings | None) -> Elo:
+    """Return an ELO with what the findings know of other orders, or `reason` there is none."""
+    if reason or value is None or judge is None:
+        return Elo(None if reason else value, None, None, reason)
     low, high = judge.elo_other_orders_low, judge.elo_other_orders_high
     # As they are shown.
     is_usual = low is None or high is None or round(low) <= round(value) <= round(high)
     return Elo(value, low, high, "" if is_usual else IN_FILE if judge.is_of_file else UNUSUAL)
 
 
-def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE) -> Ranking:
+def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE_RUN) -> Ranking:
     """Return what the findings say; until there are any, the shares of this moment alone."""
     # What was computed of a run before anybody voted says nothing of the votes since; where it
     # knows them all, there is nothing to wait for.
     is_whole = findings and (findings.as_of.votes or findings.as_of.seq >= board.seq)
     if findings and (is_whole or part.kind or not board.votes):
-        judges, as_of = {judge.id: judge for judge in findings.judges}, findings.as_of
+        judges, counted_votes = {judge.id: judge for judge in findings.judges}, findings.as_of
         values = {name: judge.overall.value for name, judge in judges.items()}
-        return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
+        return Ranking(values, judges, counted_votes.votes, counted_votes.seq, is_computed=True)
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
     if is_ordered(board.run.queue) or board.withheld:
         # Counts of equal ratings say nothing of their order; others may be withheld.

@@ -50,19 +50,19 @@ def repeats_of(run: Run, items: QuerySet[Item]) -> dict[UUID, Repeats]:
 
 def _repeats(items: Mapping[tuple[int, str], Answers]) -> Repeats:
     orders = [
-        [[_most(samples) for samples in repeats.values()] for repeats in answers.values()]
+        [[_most_frequent(samples) for samples in repeats.values()] for repeats in answers.values()]
         for answers in items.values()
     ]
     prompts = {prompt: n for n, prompt in enumerate(dict.fromkeys(prompt for _, prompt in items))}
     flips = [
         position
-        for (position, _), each in zip(items, orders, strict=True)
-        if item_agreement(each) not in (None, 1)
+        for (position, _), item_orders in zip(items, orders, strict=True)
+        if item_agreement(item_orders) not in (None, 1)
     ]
     return Repeats(self_agreement(orders, [prompts[key] for _, key in items]), sorted(flips))
 
 
-def _most(samples: Collection[str]) -> str:
+def _most_frequent(samples: Collection[str]) -> str:
     """Return what most samples say; of equally many, all of them, as one answer of its own."""
     counts = Counter(samples)
-    return " ".join(sorted(each for each, n in counts.items() if n == max(counts.values())))
+    return " ".join(sorted(answer for answer, n in counts.items() if n == max(counts.values())))

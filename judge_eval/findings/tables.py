@@ -9,7 +9,7 @@ from judge_eval.findings.columns import (
     BY_ORDER,
     COLUMNS,
     OF_RATINGS,
-    Column,
+    BoardColumn,
     beats_cell,
     people_cells,
     share_cell,
@@ -54,7 +54,7 @@ def with_people(rows: Sequence[RowFigures], findings: RunFindings) -> list[RowFi
     return [*rows[:place], RowFigures("People among themselves", PEOPLE, cells), *rows[place:]]
 
 
-def unknown_columns(rows: Sequence[RowFigures]) -> list[Column]:
+def unknown_columns(rows: Sequence[RowFigures]) -> list[BoardColumn]:
     """Return columns without any figure; that of a baseline counts where all are such."""
     tags = {row.tag for row in rows}
     is_alone = tags <= {BASELINE, PEOPLE}
@@ -64,28 +64,32 @@ def unknown_columns(rows: Sequence[RowFigures]) -> list[Column]:
     ]
 
 
-def unknown_topics(unknown: Collection[Column]) -> list[str]:
+def unknown_topics(unknown: Collection[BoardColumn]) -> list[str]:
     """Return the topics of which no column has a figure, in the order of the columns."""
     existing = {column.topic for column in COLUMNS if column not in unknown}
     return [t for t in dict.fromkeys(c.topic for c in COLUMNS) if t and t not in existing]
 
 
 def telling_columns(
-    columns: Sequence[Column], unknown: Collection[Column], kind: Kind, *, by_order: bool = False
-) -> list[Column]:
+    columns: Sequence[BoardColumn],
+    unknown: Collection[BoardColumn],
+    kind: Kind,
+    *,
+    by_order: bool = False,
+) -> list[BoardColumn]:
     """Return the columns that say something of runs with such items, ranked `by_order` or not."""
     topics = unknown_topics(unknown)
     return [
         BY_ORDER if by_order and column.figure == BY_ORDER.figure else column
         for column in columns
-        if (not column.of or column.of in kind.figures)
+        if (not column.kind_figure or column.kind_figure in kind.figures)
         and (by_order or column not in OF_RATINGS)
         and column.topic not in topics
         and not (column.is_optional and column in unknown)
     ]
 
 
-def judge_table(name: str, columns: Sequence[Column], rows: Sequence[RowFigures]) -> Table:
+def judge_table(name: str, columns: Sequence[BoardColumn], rows: Sequence[RowFigures]) -> Table:
     heads = [Head("Judge", css="who")]
     heads += [
         Head(c.title, c.unit, figure=c.figure, about=c.about, anchor=c.anchor) for c in columns
@@ -94,7 +98,7 @@ def judge_table(name: str, columns: Sequence[Column], rows: Sequence[RowFigures]
     return Table(name, heads, cells, css="ranking", caption=name, notes=notes, are_cards=True)
 
 
-def _row(columns: Sequence[Column], row: RowFigures) -> Row:
+def _row(columns: Sequence[BoardColumn], row: RowFigures) -> Row:
     name, tag = row.name, row.tag
     figures = [
         replace(row.cells.get(c.figure, Cell()), figure=c.figure, label=c.label, mark="main")
@@ -111,7 +115,6 @@ def _row(columns: Sequence[Column], row: RowFigures) -> Row:
 
 
 def group_table(findings: RunFindings) -> Table | None:
-    """Return a row for each group; nothing where nobody is in one."""
     if not findings.groups:
         return None
     # The best by all votes, then the baselines.
@@ -145,7 +148,7 @@ def _group_row(group: GroupFigures, judges: Sequence[JudgeFindings]) -> Row:
     if group.why or group.among_people is None:
         few = missing(f"Too few to tell: {group.why}.")
         return Row(name, [name_cell(name), *counted, *[few] * (2 + len(judges))])
-    overall = {of.judge: of.overall for of in group.judges}
+    overall = {group_judge.judge: group_judge.overall for group_judge in group.judges}
     pairs = group.among_people.pairs
     cells = [
         share_cell(pairs, "pairs of votes", "No two of the group voted on the same."),

@@ -33,21 +33,22 @@ class TuningFigures(NamedTuple):
 
     def in_use(self, named: str) -> Judge | None:
         """Return the judge of that identifier; first the best of those that were not tuned."""
-        named_ones = [each.judge for each in self.figures if str(each.judge.pk) == named]
+        named_judges = [row.judge for row in self.figures if str(row.judge.pk) == named]
         untuned = [
             figure.judge
             for figure in self.figures
             if figure.overall.value is not None
             and not (figure.judge.is_tuned or figure.judge.is_baseline)
         ]
-        return next(iter([*named_ones, *untuned]), None)
+        return next(iter([*named_judges, *untuned]), None)
 
-    def difference(self, judge: Judge, other: Judge) -> tuple[float | None, ...]:
-        """Return by how much a judge agrees more than another one, and its interval's ends."""
-        ids = [each.id for each in self.computed.judges] if self.computed else []
-        if self.computed is None or not {str(judge.pk), str(other.pk)} <= {*ids}:
+    def difference(self, judge: Judge, other_judge: Judge) -> tuple[float | None, ...]:
+        ids = (
+            [judge_findings.id for judge_findings in self.computed.judges] if self.computed else []
+        )
+        if self.computed is None or not {str(judge.pk), str(other_judge.pk)} <= {*ids}:
             return None, None, None
-        row, column = ids.index(str(judge.pk)), ids.index(str(other.pk))
+        row, column = ids.index(str(judge.pk)), ids.index(str(other_judge.pk))
         claims = self.computed.claims
         matrices = (claims.difference, claims.difference_low, claims.difference_high)
         return tuple(matrix[row][column] for matrix in matrices)
@@ -77,11 +78,11 @@ def tuning_figures(run: Run) -> TuningFigures:
         return TuningFigures([], behind=False)
     row = findings_of(run, TUNING_HALF)
     computed = RunFindings.read(row.data)
-    by_id = {each.id: each for each in computed.judges} if computed else {}
+    by_id = {findings.id: findings for findings in computed.judges} if computed else {}
     figures = []
     for judge in run.judges.order_by("position"):
-        each = by_id.get(str(judge.pk))
-        about = (each.overall, each.self_agreement, each.flips) if each else ()
+        findings = by_id.get(str(judge.pk))
+        about = (findings.overall, findings.self_agreement, findings.flips) if findings else ()
         figures.append(VariantFigure(judge, *about))
     behind = computed is None or row.seq < run.board.seq or is_sealing(run)
     order = best_first([figure.overall.value for figure in figures])
@@ -92,18 +93,20 @@ def judge_in_use(run: Run) -> Judge | None:
     return tuning_figures(run).in_use(tuning.tuning_history(run.queue).in_use)
 
 
-def look_at_held_out(run: Run, judge: Judge, by: Voter | None = None) -> HeldOut:
+def look_at_held_out(run: Run, judge: Judge, voter: Voter | None = None) -> HeldOut:
     """Return a variant's figure on the half held out: that is an entry, and counted."""
-    used, check = judge_in_use(run), None
-    if used is None or used == judge:
-        tuning.note_look(run.queue, judge.pk, by)
+    compared_judge, check = judge_in_use(run), None
+    if compared_judge is None or compared_judge == judge:
+        tuning.note_look(run.queue, judge.pk, voter)
     else:
-        check = check_held_out(run, judge, used, by)
-    here, there = _share(run, judge, TUNING), _share(run, judge, HELD_OUT)
+        check = check_held_out(run, judge, compared_judge, voter)
+    tuning_share, held_out_share = _share(run, judge, TUNING), _share(run, judge, HELD_OUT)
     gap = None
-    if here.value is not None and there.value is not None:
-        gap = 100 * (here.value - there.value)
-    return HeldOut(judge, there, gap, len(tuning.looks_at(run.queue)), used, check)
+    if tuning_share.value is not None and held_out_share.value is not None:
+        gap = 100 * (tuning_share.value - held_out_share.value)
+    return HeldOut(
+        judge, held_out_share, gap, len(tuning.looks_at(run.queue)), compared_judge, check
+    )
 
 
 def _share(run: Run, judge: Judge, half: str) -> Share:

@@ -22,7 +22,7 @@ from humanjudge.lib.tables import (
 )
 from humanjudge.lib.text import listed
 from judge_eval.findings.board_parts import p_text
-from judge_eval.findings.cache import Request
+from judge_eval.findings.cache import FindingsRequest
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.findings.pictures import on_page
@@ -102,7 +102,7 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
     return live_page(request, "alt_test", seen_of(run, requested), lambda: context)
 
 
-def _context(request: HtmxRequest, run: Run, requested: Request) -> Context:
+def _context(request: HtmxRequest, run: Run, requested: FindingsRequest) -> Context:
     figures = requested.findings
     tests = figures.alt_tests if figures else {}
     task = request.GET.get("task") or next(iter(tests), "")

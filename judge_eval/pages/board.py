@@ -16,11 +16,11 @@ from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, has_pairs_left, may_be_stopped, note_runs_seen, voters_of
 from judge_eval.findings.board_parts import comparisons, elo_graph, judge_tables
-from judge_eval.findings.cache import Request
-from judge_eval.findings.columns import COLUMNS, Column
+from judge_eval.findings.cache import FindingsRequest
+from judge_eval.findings.columns import COLUMNS, BoardColumn
 from judge_eval.findings.disputed import visible_disputed
 from judge_eval.findings.few import findings_for
-from judge_eval.findings.filters import WHOLE, Slice
+from judge_eval.findings.filters import WHOLE_RUN, Slice
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run
@@ -67,7 +67,11 @@ def see_figures(request: HttpRequest, run: Run) -> HttpResponse:
 
 
 def _context(
-    request: HtmxRequest, run: Run, requested: Request, counts: tuple[int, int, int], order: str
+    request: HtmxRequest,
+    run: Run,
+    requested: FindingsRequest,
+    counts: tuple[int, int, int],
+    order: str,
 ) -> Context:
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = not requested.is_live, can(request, "see calls", run)
@@ -104,12 +108,12 @@ def _context(
         "has_all": len(page_lines) > len(front),
         "is_voting": hides,
         # The list of pairs is of no part that is made of votes.
-        "pairs_query": pairs_query(disputed_order(run), WHOLE if part.is_of_votes else part),
+        "pairs_query": pairs_query(disputed_order(run), WHOLE_RUN if part.is_of_votes else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
     }
 
 
-def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[BoardPoint]:
+def _beside(request: HtmxRequest, run: Run, requested: FindingsRequest) -> list[BoardPoint]:
     """Return points that findings do not say: how watched judges do, and on whom a lead depends.
 
     Whose votes carry a lead is for leads alone who have nothing left to vote on.
@@ -152,7 +156,7 @@ def _tables(
     request: HtmxRequest,
     run: Run,
     board: BoardView,
-    requested: Request,
+    requested: FindingsRequest,
     figures: RunFindings | None,
     lines: Sequence[BoardLine],
     page_lines: Sequence[BoardLine],
@@ -179,9 +183,9 @@ def _order(request: HtmxRequest) -> str:
     return order
 
 
-def _unanswerable(requested: Request) -> str:
+def _unanswerable(requested: FindingsRequest) -> str:
     """Say how many votes are for what no judge could answer, where there are such."""
-    data = requested.whole.data or {}
+    data = requested.whole_run.data or {}
     if not (counts := data.get("unanswerable")):
         return ""
     choices, votes = listed(map(short_name, counts["choices"]), "or"), counts["votes"]
@@ -245,7 +249,7 @@ def _falling(value: float | None) -> float:
     return inf if value is None else -value
 
 
-def _by(column: Column) -> Callable[[BoardLine], float]:
+def _by(column: BoardColumn) -> Callable[[BoardLine], float]:
     return lambda line: _falling(column.order(line.findings) if line.findings else None)
 
 

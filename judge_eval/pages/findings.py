@@ -14,7 +14,7 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import as_csv
 from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
-from judge_eval.findings.cache import Request, newer_votes
+from judge_eval.findings.cache import FindingsRequest, newer_votes
 from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.corrected_table import corrected_file_rows
 from judge_eval.findings.few import findings_for
@@ -45,7 +45,7 @@ COMPUTING = "These figures are still being computed. Ask again in some seconds."
 FileRow = dict[str, Value]
 
 
-def seen_of(run: Run, request: Request) -> str:
+def seen_of(run: Run, request: FindingsRequest) -> str:
     """Return what changes whenever findings do, or what is said where there are none."""
     row = request.row
     if not row.computed_at or request.findings is None:
@@ -72,7 +72,7 @@ def live_page(
     return render(request, f"judge_eval/_{name}.html", context)
 
 
-def findings_context(run: Run, request: Request, tab: str) -> Context:
+def findings_context(run: Run, request: FindingsRequest, tab: str) -> Context:
     """Return what every page of findings shows, whether there are any yet or not."""
     row, figures, part = request.row, request.findings, request.part
     seconds, as_of, behind = 0.0, "", ""
@@ -155,14 +155,16 @@ def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
     return _attached(answer, run, requested, f"{chart}.svg")
 
 
-def _attached(answer: HttpResponse, run: Run, requested: Request, name: str) -> HttpResponse:
+def _attached(
+    answer: HttpResponse, run: Run, requested: FindingsRequest, name: str
+) -> HttpResponse:
     of = [slugify(run.name)[:60] or "run", slugify(str(requested.part).replace(":", "-"))[:60]]
     whole = "-".join(filter(None, [*of, name]))
     answer.headers["Content-Disposition"] = f'attachment; filename="{whole}"'
     return answer
 
 
-def _alt_test_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
+def _alt_test_rows(run: Run, requested: FindingsRequest, figures: RunFindings) -> list[FileRow]:
     every = [(test.task, judge) for test in figures.alt_tests.values() for judge in test.judges]
     keys = sorted({key for _, judge in every for key in judge.winning_rates or {}})
     rows = []
@@ -202,7 +204,7 @@ def _pass_rates_rows(figures: RunFindings) -> list[FileRow]:
     ]
 
 
-def _models_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
+def _models_rows(run: Run, requested: FindingsRequest, figures: RunFindings) -> list[FileRow]:
     models = figures.models
     if figures.pass_rates is not None:
         return _pass_rates_rows(figures)
@@ -227,7 +229,7 @@ def _models_rows(run: Run, requested: Request, figures: RunFindings) -> list[Fil
     ]
 
 
-TABLES: Final[dict[str, Callable[[Run, Request, RunFindings], list[FileRow]]]] = {
+TABLES: Final[dict[str, Callable[[Run, FindingsRequest, RunFindings], list[FileRow]]]] = {
     # A part has no ELO of its own.
     "board": lambda run, requested, figures: file_rows(
         figures, {} if requested.part.kind else selectors.board(run, is_live=requested.is_live).elo

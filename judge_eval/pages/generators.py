@@ -4,7 +4,7 @@ from django.http import HttpResponse
 
 from humanjudge.http import Context, HtmxRequest
 from judge_eval.config.modes import wants_votes
-from judge_eval.findings.cache import Request
+from judge_eval.findings.cache import FindingsRequest
 from judge_eval.findings.corrected_table import corrected_rates
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
@@ -23,7 +23,7 @@ def run_generators(request: HtmxRequest, run: Run) -> HttpResponse:
     )
 
 
-def _context(request: HtmxRequest, run: Run, requested: Request) -> Context:
+def _context(request: HtmxRequest, run: Run, requested: FindingsRequest) -> Context:
     figures = requested.findings
     models, why = (figures.models, figures.models_why) if figures else (None, None)
     examples = run.judges.filter(model=Judge.EXAMPLE)

@@ -24,8 +24,8 @@ from judge_eval.stats.planning import (
     MOST_ITEMS,
     POWERS,
     Method,
-    Plan,
     Study,
+    StudyPlan,
     items_for,
     most_saved,
     plan,
@@ -130,7 +130,7 @@ def planned(study: Study, method: Method, seconds: float, hours: float) -> Conte
     }
 
 
-def in_words(study: Study, method: Method, chosen: Plan, seconds: float) -> str:
+def in_words(study: Study, method: Method, chosen: StudyPlan, seconds: float) -> str:
     difference = f"{100 * study.difference:g} points"
     if chosen.items is None:
         return (
@@ -185,14 +185,14 @@ def _hours(hours: float) -> str:
     return f"{hours:,.1f} h" if hours < 100 else f"{hours:,.0f} h"
 
 
-def _table(plans: Sequence[Plan], chosen: Plan) -> Table:
+def _table(plans: Sequence[StudyPlan], chosen: StudyPlan) -> Table:
     rows, notes = numbered([_row(each, is_chosen=each == chosen) for each in plans])
     heads = [Head("With", css=""), *map(Head, ("Items", "Votes", "Hours", "People"))]
     label = "The same study with other numbers of votes per item"
     return Table(label, heads, rows, css="list", caption=label, notes=notes, are_cards=True)
 
 
-def _row(each: Plan, *, is_chosen: bool) -> Row:
+def _row(each: StudyPlan, *, is_chosen: bool) -> Row:
     name = f"{number_of(each.votes_per_item, 'vote')} per item"
     cells = [missing(f"More than {MOST_ITEMS:,} items.")] * 4
     if each.items is not None:

@@ -378,7 +378,7 @@ class RunForm(ProjectForm):
         field, message = error.path.replace(".", "_"), error.message
         if place := _LISTED.fullmatch(error.path):
             field, index, part = place.groups()
-            where = listed[field][int(index)].where
+            where = listed[field][int(index)].place
             if where in BASELINES:
                 field = "baselines"
             message = f"{where}{f', {part}' if part not in (None, 'id') else ''}: {message}."

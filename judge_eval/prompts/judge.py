@@ -52,7 +52,7 @@ class JudgeQuestion:
 
 
 @dataclass(frozen=True)
-class Wording:
+class PromptWording:
     """The words for pairs, or for single items, with places for what differs from call to call.
 
     `choices` and `kinds` put each choice and each kind of output into words; `user` ends before the
@@ -87,7 +87,7 @@ OWN_LABELS: Final = ("category", "labels")
 # What instructions may have filled in; the last two are appended where they leave them out.
 PLACEHOLDERS: Final = ("kind", "task", "choices", "rubric")
 
-_PAIRS_1: Final = Wording(
+_PAIRS_1: Final = PromptWording(
     system="""\
 You are a judge. You are given a prompt and two outputs that were made for it, Output A and \
 Output B. The outputs are {kind}. Decide by the rubric, and by nothing else, which of these holds:
@@ -127,8 +127,8 @@ Answer with one JSON object and nothing else, with these keys:
     outputs=("Output A", "Output B"),
 )
 
-_ONE_OF: Final = "one of {winners}"
-_SINGLE_1: Final = Wording(
+_WINNER_FORM: Final = "one of {winners}"
+_SINGLE_1: Final = PromptWording(
     system="""\
 You are a judge. You are given a prompt and an output that was made for it. The output is {kind}. \
 By the rubric, and by nothing else, {task}:
@@ -169,9 +169,9 @@ Answer with one JSON object and nothing else, with these keys:
     ),
     answer=MappingProxyType(
         {
-            "pass_flag": _ONE_OF,
-            "category": _ONE_OF,
-            "rating": _ONE_OF,
+            "pass_flag": _WINNER_FORM,
+            "category": _WINNER_FORM,
+            "rating": _WINNER_FORM,
             "labels": "a list of those that fit, each one of {winners}; an empty list if none does",
         }
     ),
@@ -187,7 +187,7 @@ is 0.5 or more, where pass is 1 and flag is 0:
 )
 
 # The words for pairs and for single items change together.
-VERSIONS: Final[Mapping[str, Mapping[Noun, Wording]]] = MappingProxyType(
+VERSIONS: Final[Mapping[str, Mapping[Noun, PromptWording]]] = MappingProxyType(
     {"1": {"pair": _PAIRS_1, "item": _SINGLE_1}}
 )
 CURRENT: Final = "1"
@@ -226,8 +226,8 @@ def generation_messages(kind: str, prompt: str) -> list[Message]:
     [{'role': 'user', 'content': 'Hi'}]
     """
     turns = messages_of(prompt) or [("user", prompt)]
-    told = [_GENERATOR[kind], *(content for role, content in turns if role == "system")]
-    system = "\n\n".join(filter(str.strip, told))
+    system_texts = [_GENERATOR[kind], *(content for role, content in turns if role == "system")]
+    system = "\n\n".join(filter(str.strip, system_texts))
     spoken: list[Message] = [
         {"role": "user" if role == "tool" else role, "content": content}
         for role, content in turns
@@ -266,11 +266,15 @@ def messages(
     True
     """
     wording = VERSIONS[version][kind_of(question).noun]
-    criteria = "\n".join(f"- {each}" for each in question.criteria)
-    own = [each for each in (criteria, question.instructions) if each]
+    criteria = "\n".join(f"- {criterion}" for criterion in question.criteria)
+    run_texts = [text for text in (criteria, question.instructions) if text]
     labels = question.ballot if question.kind in OWN_LABELS else ()
-    examples = [t for each in question.examples for t in (each.prompt, *each.outputs, *each.answer)]
-    boundary = boundary_for(prompt, *outputs, *own, *examples, *labels)
+    examples = [
+        t
+        for example in question.examples
+        for t in (example.prompt, *example.outputs, *example.answer)
+    ]
+    boundary = boundary_for(prompt, *outputs, *run_texts, *examples, *labels)
     fence = Fence(boundary, outputs_have_turns=kind == "text")
     winners = quoted(question.ballot)
     choices = "\n".join(_offered(wording, question))
@@ -308,20 +312,24 @@ class Fence:
         turns = titled((has_turns and messages_of(text)) or ())
         named = [(f"{name}, {title}", content) for title, content in turns]
         return "\n".join(
-            f"{self.boundary} begin {each}\n{content}\n{self.boundary} end {each}"
-            for each, content in named or [(name, text)]
+            f"{self.boundary} begin {label}\n{content}\n{self.boundary} end {label}"
+            for label, content in named or [(name, text)]
         )
 
 
-def _examples(wording: Wording, examples: Sequence[Example], fence: Fence) -> list[str | bytes]:
+def _examples(
+    wording: PromptWording, examples: Sequence[Example], fence: Fence
+) -> list[str | bytes]:
     if not examples:
         return []
     parts: list[str | bytes] = [_EXAMPLES.format(boundary=fence.boundary)]
-    for number, each in enumerate(examples, start=1):
+    for number, example in enumerate(examples, start=1):
         name = f"example {number}"
-        parts.append(fence.around(each.prompt, f"{name}, the prompt", has_turns=True))
-        parts += _outputs([f"{name}, {one}" for one in wording.outputs], each.outputs, fence)
-        parts.append(fence.around(quoted(each.answer), f"{name}, what most people answered"))
+        parts.append(fence.around(example.prompt, f"{name}, the prompt", has_turns=True))
+        parts += _outputs(
+            [f"{name}, {output_name}" for output_name in wording.outputs], example.outputs, fence
+        )
+        parts.append(fence.around(quoted(example.answer), f"{name}, what most people answered"))
     return [*parts, _AFTER_EXAMPLES]
 
 
@@ -341,11 +349,14 @@ def _outputs(
 def _joined(parts: Sequence[str | bytes]) -> str | list[Message]:
     """Return texts as one: endpoints without pictures often know no lists of parts."""
     content: list[Message] = []
-    for is_text, some in groupby(parts, lambda part: isinstance(part, str)):
+    for is_text, group in groupby(parts, lambda part: isinstance(part, str)):
         if is_text:
-            content.append({"type": "text", "text": "\n\n".join(map(str, some))})
+            content.append({"type": "text", "text": "\n\n".join(map(str, group))})
         else:
-            content += [_picture(png) for png in some]
+            for png in group:
+                assert isinstance(png, bytes)
+                url = f"data:image/png;base64,{b64encode(png).decode()}"
+                content.append({"type": "image_url", "image_url": {"url": url}})
     return content[0]["text"] if len(content) == 1 else content
 
 
@@ -355,9 +366,9 @@ def instructed(instructions: str, filled: Mapping[str, str]) -> str:
     >>> instructed("By {rubric} and {boundary}:", {"rubric": "{choices}", "choices": "- A"})
     'By {choices} and {boundary}:\\n\\nThe choices:\\n- A'
     """
-    used = set(re.findall(r"\{(\w+)\}", instructions))
+    placeholders = set(re.findall(r"\{(\w+)\}", instructions))
     text = re.sub(r"\{(\w+)\}", lambda m: filled.get(m[1], m[0]), instructions.strip())
-    left_out = [f"The {n}:\n{filled[n]}" for n in ("choices", "rubric") if n not in used]
+    left_out = [f"The {n}:\n{filled[n]}" for n in ("choices", "rubric") if n not in placeholders]
     return "\n\n".join([text, *left_out])
 
 
@@ -366,7 +377,7 @@ def opening_of(version: str, question: JudgeQuestion) -> str:
     return VERSIONS[version][kind_of(question).noun].opening
 
 
-def _offered(wording: Wording, question: JudgeQuestion) -> list[str]:
+def _offered(wording: PromptWording, question: JudgeQuestion) -> list[str]:
     if kind_of(question).choices:
         return [f'- "{choice}": {wording.choices[choice]}' for choice in question.ballot]
     return [f"- {quoted([choice])}" for choice in question.ballot]
@@ -378,7 +389,7 @@ def quoted(labels: Sequence[str]) -> str:
     >>> print(quoted(["long", "a\nb"]), quoted([]))
     "long", "a\nb" none of them
     """
-    return ", ".join(json.dumps(each, ensure_ascii=False) for each in labels) or "none of them"
+    return ", ".join(json.dumps(label, ensure_ascii=False) for label in labels) or "none of them"
 
 
 def boundary_for(*contents: str | bytes) -> str:
@@ -438,9 +449,3 @@ def repair(request: Sequence[Message], reply: str, problem: str) -> list[Message
         {"role": "assistant", "content": sent},
         {"role": "user", "content": complaint},
     ]
-
-
-def _picture(png: str | bytes) -> Message:
-    assert isinstance(png, bytes)
-    url = f"data:image/png;base64,{b64encode(png).decode()}"
-    return {"type": "image_url", "image_url": {"url": url}}

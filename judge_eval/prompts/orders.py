@@ -14,7 +14,7 @@ from judge_eval.prompts.parse import ParsedVerdict
 from voting.choices import SWAPPED, short_name
 
 
-class Combined(NamedTuple):
+class CombinedVerdict(NamedTuple):
     """What a judge says of a stored pair: winner and scores are of the stored A and B.
 
     `consistent` is None where only one order was asked. `picks` are the raw winners, A being what
@@ -46,7 +46,7 @@ def swap(verdict: ParsedVerdict) -> ParsedVerdict:
 
 def combine(
     stored: ParsedVerdict, swapped: ParsedVerdict, *, is_decided_by_one: bool = False
-) -> Combined:
+) -> CombinedVerdict:
     """Make one verdict of the raw answers in both orders: what both say, or an inconsistent tie.
 
     With `is_decided_by_one`, a side in one order and a tie in the other is that side (JudgeBench).
@@ -70,10 +70,12 @@ def combine(
         None if None in scores else _mean(scores)
         for scores in ([stored.score_a, unswapped.score_a], [stored.score_b, unswapped.score_b])
     )
-    return Combined(winner, consistent, score_a, score_b, reason, (stored.winner, swapped.winner))
+    return CombinedVerdict(
+        winner, consistent, score_a, score_b, reason, (stored.winner, swapped.winner)
+    )
 
 
-def answer_in(raw: Mapping[str, ParsedVerdict]) -> Combined:
+def answer_in(raw: Mapping[str, ParsedVerdict]) -> CombinedVerdict:
     """Make a verdict of the raw answers by the orders that were asked: ``AB``, ``BA`` or both.
 
     >>> answer_in({"BA": ParsedVerdict("A", reason="Fuller.")})[::4]
@@ -85,7 +87,7 @@ def answer_in(raw: Mapping[str, ParsedVerdict]) -> Combined:
     verdict = answer if order == "AB" else swap(answer)
     # The judge's own words keep the names it was given.
     note = "Shown swapped, so its A is B here: " if order == "BA" and answer.reason else ""
-    return Combined(
+    return CombinedVerdict(
         verdict.winner,
         None,
         verdict.score_a,
@@ -124,5 +126,5 @@ def majority(
 
 
 def _mean(scores: Sequence[float | None]) -> float | None:
-    given = [score for score in scores if score is not None]
-    return fmean(given) if given else None
+    known_scores = [score for score in scores if score is not None]
+    return fmean(known_scores) if known_scores else None

@@ -62,12 +62,15 @@ _WINNERS: Final = (
     | dict.fromkeys(("draw", "equal", "a=b", "b=a"), "tie")
     | {
         name.lower(): side
-        for side, other, number, ordinal in zip(SIDES, "BA", "12", ("first", "second"), strict=True)
+        for side, opponent, number, ordinal in zip(
+            SIDES, "BA", "12", ("first", "second"), strict=True
+        )
         for name in (
             *(number, ordinal, f"the {ordinal}"),
             *(f"{noun} {called}" for noun in _NOUNS for called in (side, number)),
             *(f"{the}{ordinal} {noun}" for noun in _NOUNS for the in ("", "the ")),
-            *(f"{side}>{other}", f"{side}>>{other}", f"{other}<{side}", f"{other}<<{side}"),
+            *(f"{side}>{opponent}", f"{side}>>{opponent}"),
+            *(f"{opponent}<{side}", f"{opponent}<<{side}"),
         )
     }
 )
@@ -106,23 +109,23 @@ def without_thinking(text: str, *, anywhere: bool = False) -> str:
     >>> without_thinking("<think>2 + 2</think>4, not <think>5</think>")
     '4, not <think>5</think>'
     """
-    kept: list[str] = []
-    at, inside, opened, answering = 0, False, False, False
+    parts: list[str] = []
+    position, inside, opened, answering = 0, False, False, False
     for tag in _THINK.finditer(text):
         if tag[1]:
             ends_line = text[tag.end() : tag.end() + 1] in "\r\n"
             if inside or (not opened and (anywhere or ends_line)):
-                at, inside = tag.end(), False
+                position, inside = tag.end(), False
         elif not inside:
             # Not looked at again once an answer has begun: no character is looked at twice.
-            answering = answering or bool(text[at : tag.start()].strip())
+            answering = answering or bool(text[position : tag.start()].strip())
             opened = True
             if anywhere or not answering:
-                kept.append(text[at : tag.start()])
+                parts.append(text[position : tag.start()])
                 inside = True
     if not inside:
-        kept.append(text[at:])
-    return "".join(kept)
+        parts.append(text[position:])
+    return "".join(parts)
 
 
 def without_dirt(text: str) -> tuple[str, list[str]]:
@@ -175,7 +178,7 @@ def _answer_text(text: str, *, anywhere: bool = False) -> str:
     return answer
 
 
-class Extracted(NamedTuple):
+class ExtractedOutput(NamedTuple):
     """An output, and in words every change between it and the reply."""
 
     output: str
@@ -184,7 +187,7 @@ class Extracted(NamedTuple):
     language: str = ""
 
 
-def extract(reply: str, kind: str) -> Extracted:
+def extract(reply: str, kind: str) -> ExtractedOutput:
     """Return the output that a reply holds, or raise ReplyUnreadable.
 
     Of ``svg`` it is the last complete drawing, but no draft where the final one is cut off; of
@@ -200,7 +203,7 @@ def extract(reply: str, kind: str) -> Extracted:
     if thinking := len(text) - len(answer):
         changes.append(f"left out {thinking:,} characters of thinking")
     output, more = read(answer)
-    return Extracted(output, (*changes, *more), _language(answer) if kind == "code" else "")
+    return ExtractedOutput(output, (*changes, *more), _language(answer) if kind == "code" else "")
 
 
 def _language(text: str) -> str:
@@ -261,17 +264,17 @@ def _left_out(before: str, after: str) -> list[str]:
     return [f"left out {ahead:,} characters before and {behind:,} after"]
 
 
-def with_namespaces(svg: str) -> Extracted:
+def with_namespaces(svg: str) -> ExtractedOutput:
     """Return a drawing with the namespaces that it needs and does not declare.
 
     >>> with_namespaces('<svg viewBox="0 0 9 9"/>').changes
     ('added xmlns',)
     >>> with_namespaces("no drawing")
-    Extracted(output='no drawing', changes=(), language='')
+    ExtractedOutput(output='no drawing', changes=(), language='')
     """
     tag = next((tag for tag in _TOKEN.finditer(svg) if tag["open"]), None)
     if tag is None:
-        return Extracted(svg, ())
+        return ExtractedOutput(svg, ())
     attributes = _QUOTED.sub('""', tag["attributes"])
     names = []
     if not _XMLNS.search(attributes):
@@ -281,7 +284,7 @@ def with_namespaces(svg: str) -> Extracted:
     added = "".join(f' {name}="{namespace}"' for name, namespace in names)
     place = tag.start() + len("<svg")
     mended = svg[:place] + added + svg[place:]
-    return Extracted(mended, tuple(f"added {name}" for name, _ in names))
+    return ExtractedOutput(mended, tuple(f"added {name}" for name, _ in names))
 
 
 class _Drawing(NamedTuple):
@@ -291,10 +294,9 @@ class _Drawing(NamedTuple):
 
 
 def _last_drawing(text: str) -> tuple[int, int]:
-    """Return where the last complete top-level drawing begins and ends."""
-    whole, cut = _drawings(text)
+    complete, cut = _drawings(text)
     # A last one with nothing in it is a mention: "I put it into <svg></svg> tags".
-    last = ([each for each in whole if each.is_drawn] or whole)[-1:]
+    last = ([drawing for drawing in complete if drawing.is_drawn] or complete)[-1:]
     if cut > (last[0].start if last else -1):
         raise ReplyUnreadable("the reply ends before </svg>: truncated")
     if not last:
@@ -304,53 +306,51 @@ def _last_drawing(text: str) -> tuple[int, int]:
 
 def _drawings(text: str) -> tuple[list[_Drawing], int]:
     """Return the complete drawings in order, and where the last that is cut off begins, or -1."""
-    whole: list[_Drawing] = []
+    complete: list[_Drawing] = []
     tags: list[re.Match[str]] = []  # open as yet
     cut = -1
 
-    def outermost(start: int) -> None:
-        while whole and whole[-1].start > start:
-            whole.pop()
+    def drop_inner(start: int) -> None:
+        while complete and complete[-1].start > start:
+            complete.pop()
 
     for token in _tokens(text):
         if token is None or token.lastgroup == "fence":
-            begun = [tag.start() for tag in tags if not _is_mention(text, tag)]
-            if begun:
-                cut = begun[0]
-                outermost(cut)
+            open_starts = [tag.start() for tag in tags if not _is_mention(text, tag)]
+            if open_starts:
+                cut = open_starts[0]
+                drop_inner(cut)
             tags.clear()
         elif token.lastgroup == "open" and not token[0].endswith("/>"):
             tags.append(token)
         elif token.lastgroup == "open" or tags:
             tag = token if token.lastgroup == "open" else tags.pop()
-            outermost(tag.start())
+            drop_inner(tag.start())
             is_drawn = text.find("<", tag.end()) < token.start()
-            whole.append(_Drawing(tag.start(), token.end(), tag is not token and is_drawn))
-    return whole, cut
+            complete.append(_Drawing(tag.start(), token.end(), tag is not token and is_drawn))
+    return complete, cut
 
 
 def _tokens(text: str) -> Iterator[re.Match[str] | None]:
     """Yield tags and fences, but not those in comments, CDATA or quotes; None for the end."""
-    at = 0
+    position = 0
     endless: set[str] = set()
-    while token := _TOKEN.search(text, at):
-        at = token.end()
+    while token := _TOKEN.search(text, position):
+        position = token.end()
         if token.lastgroup == "skipped":
             mark = _SKIPPED_TO[token[0].upper()]
-            end = -1 if mark in endless else text.find(mark, at)
+            end = -1 if mark in endless else text.find(mark, position)
             if end < 0:
                 # It hides nothing. Not searched for again: a whole pass for every comment.
                 endless.add(mark)
             else:
-                at = end + len(mark)
-        elif token.lastgroup == "fence" or not _is_quoted(text, token):
-            yield token
+                position = end + len(mark)
+        else:
+            before, after = text[token.start() - 1 : token.start()], text[position : position + 1]
+            is_quoted = before in {"`", '"', "'"} and before == after
+            if token.lastgroup == "fence" or not is_quoted:
+                yield token
     yield None
-
-
-def _is_quoted(text: str, token: re.Match[str]) -> bool:
-    start, end = token.span()
-    return text[start - 1 : start] in {"`", '"', "'"} and text[start - 1] == text[end : end + 1]
 
 
 def _is_mention(text: str, tag: re.Match[str]) -> bool:
@@ -515,15 +515,15 @@ def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     return fields if len(fields) == len(pairs) else _Repeated(fields)
 
 
-def _integer(digits: str) -> float:
-    # Python refuses to read integers of thousands of digits; none of those is a score.
-    return int(digits) if len(digits) < 20 else float(digits)
+# Python refuses to read integers of thousands of digits; none of those is a score.
+_decoder: Final = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=lambda digits: int(digits) if len(digits) < 20 else float(digits),
+    strict=False,
+)
 
 
-_decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, strict=False)
-
-
-class _Scanned(NamedTuple):
+class _ScannedJson(NamedTuple):
     """The last JSON object of a text and where it ends, and what is wrong behind it, from where."""
 
     last: JsonObject | None
@@ -534,12 +534,12 @@ class _Scanned(NamedTuple):
 
 def _last_object(text: str) -> tuple[JsonObject | None, str]:
     """Return the last JSON object of a text, if there is one, and what stands behind it."""
-    scanned = _scanned(text)
+    scanned = _scan_json(text)
     if scanned.problem:
         # Commas behind last values are taken out only where the text cannot be read with them.
         broken = text[scanned.broken_from :]
         text = _TRAILING.sub(r"\1", broken)
-        again = _scanned(text)
+        again = _scan_json(text)
         if again.last is None or again.problem:
             problem = f"its last JSON object is broken: {scanned.problem}: {excerpt(broken, 60)}"
             raise ReplyUnreadable(problem)
@@ -549,29 +549,29 @@ def _last_object(text: str) -> tuple[JsonObject | None, str]:
     return scanned.last, text[scanned.end :]
 
 
-def _scanned(text: str) -> _Scanned:
-    scanned = _Scanned(None, "", 0)
-    at = faults = 0
-    while (brace := _BRACE.search(text, at)) and faults < _MOST_FAULTS:
+def _scan_json(text: str) -> _ScannedJson:
+    scanned = _ScannedJson(None, "", 0)
+    position = faults = 0
+    while (brace := _BRACE.search(text, position)) and faults < _MOST_FAULTS:
         try:
-            last, at = _decoder.raw_decode(text, brace.start())
-            scanned = _Scanned(last, "", 0, at)
+            last, position = _decoder.raw_decode(text, brace.start())
+            scanned = _ScannedJson(last, "", 0, position)
         except json.JSONDecodeError as error:
             # On behind the fault, not behind the brace: what is inside a broken object is no
             # answer, and hardly a character is read twice.
-            at = max(error.pos, brace.end())
+            position = max(error.pos, brace.end())
             problem = f"{error.msg} (line {error.lineno}, column {error.colno})"
             broken_from = scanned.broken_from if scanned.problem else brace.start()
-            scanned = _Scanned(None, problem, broken_from)
+            scanned = _ScannedJson(None, problem, broken_from)
             faults += 1
         except RecursionError:
             raise ReplyUnreadable("its JSON is nested too deeply") from None
     return scanned
 
 
-def _winner(given: object, question: JudgeQuestion) -> str:
-    is_number = isinstance(given, int) and not isinstance(given, bool)
-    written_name = str(given) if is_number or isinstance(given, str) else ""
+def _winner(answer: object, question: JudgeQuestion) -> str:
+    is_number = isinstance(answer, int) and not isinstance(answer, bool)
+    written_name = str(answer) if is_number or isinstance(answer, str) else ""
     name = written_name.strip().lower()
     if marked := _MARKED.fullmatch(name):
         name = marked[1].strip()
@@ -581,7 +581,7 @@ def _winner(given: object, question: JudgeQuestion) -> str:
     if name == "neither":
         # Neither is good; where that cannot be said, neither is better.
         winner = "both_bad" if "both_bad" in question.ballot else "tie"
-    quoted = excerpt(written_name or json.dumps(given), 40)
+    quoted = excerpt(written_name or json.dumps(answer), 40)
     offered = ", ".join(question.ballot)
     if winner is None:
         raise ReplyUnreadable(f"the winner {quoted} must be one of {offered}")
@@ -590,11 +590,11 @@ def _winner(given: object, question: JudgeQuestion) -> str:
     return winner
 
 
-def _choice(given: object, question: JudgeQuestion) -> str:
+def _choice(answer: object, question: JudgeQuestion) -> str:
     """Return the choice of the ballot that was stated, in any case where that is unmistakable."""
-    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    text = str(answer) if isinstance(answer, int) and not isinstance(answer, bool) else answer
     if not isinstance(text, str):
-        raise ReplyUnreadable(f"the answer it gives is not text: {excerpt(json.dumps(given), 40)}")
+        raise ReplyUnreadable(f"the answer it gives is not text: {excerpt(json.dumps(answer), 40)}")
     word = text.strip()
     same = [choice for choice in question.ballot if choice.casefold() == word.casefold()]
     if word not in question.ballot and len(same) != 1:
@@ -628,9 +628,9 @@ def _score(verdict: JsonObject, key: str, most: int) -> float | None:
 def _score_of_ten(verdict: JsonObject, key: str) -> float | None:
     """Return a score of an output; one that cannot be read says nothing against the winner."""
     score = verdict.get(key)
-    written = _OUT_OF_TEN.fullmatch(score) if isinstance(score, str) else None
+    fraction = _OUT_OF_TEN.fullmatch(score) if isinstance(score, str) else None
     with suppress(ReplyUnreadable):
-        return _score({key: float(written[1]) if written else score}, key, most=10)
+        return _score({key: float(fraction[1]) if fraction else score}, key, most=10)
     return None
 
 
@@ -642,4 +642,5 @@ def _reason(verdict: JsonObject) -> str:
         raise ReplyUnreadable("its reason is not text")
     lines = reason.strip().splitlines()
     words = " ".join(lines[0].split()) if lines else ""
-    return "".join(each for each in words if each.isprintable())[:LONGEST_REASON].rstrip()
+    printable = "".join(character for character in words if character.isprintable())
+    return printable[:LONGEST_REASON].rstrip()

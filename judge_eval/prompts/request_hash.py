@@ -33,7 +33,9 @@ def request_hash(
     >>> cold == request_hash(parameters={"temperature": 0}, **same)
     True
     """
-    hashed = [{**each, "content": _without_bytes(each.get("content"))} for each in messages]
+    hashed = [
+        {**message, "content": _without_bytes(message.get("content"))} for message in messages
+    ]
     return _digest(model=model, parameters=parameters, messages=hashed, order=order, sample=sample)
 
 
@@ -58,15 +60,14 @@ def judge_fingerprint(
 def _without_bytes(content: object) -> object:
     if not isinstance(content, list):
         return content
-    return [
-        {**part, "image_url": _by_hash(part["image_url"])} if "image_url" in part else part
-        for part in content
-    ]
-
-
-def _by_hash(image: JsonObject) -> JsonObject:
-    png = b64decode(image["url"].partition(",")[2], validate=True)
-    return {**image, "url": f"sha256:{sha256(png).hexdigest()}"}
+    parts = []
+    for part in content:
+        parts.append(part)
+        if image := part.get("image_url"):
+            png = b64decode(image["url"].partition(",")[2], validate=True)
+            hashed = {**image, "url": f"sha256:{sha256(png).hexdigest()}"}
+            parts[-1] = {**part, "image_url": hashed}
+    return parts
 
 
 def _digest(**content: object) -> str:

@@ -49,10 +49,15 @@ def suggestion_messages(rubric: str, instructions: str, cases: Sequence[Case]) -
     for number, case in enumerate(cases, start=1):
         outputs = ["output A", "output B"] if len(case.outputs) > 1 else ["the output"]
         names = ("the prompt", *outputs, "the judge's reason")
-        given = zip(names, (case.prompt, *case.outputs, case.reason), strict=True)
-        parts += [fence.around(t[:LONGEST_TEXT], f"case {number}, {name}") for name, t in given]
-        said = f"judge: {quoted([case.judge])}, most people: {quoted([case.people])}"
-        parts += [fence.around(said, f"case {number}, the answers"), f"Case {number}: {case.tag}"]
+        named_texts = zip(names, (case.prompt, *case.outputs, case.reason), strict=True)
+        parts += [
+            fence.around(t[:LONGEST_TEXT], f"case {number}, {name}") for name, t in named_texts
+        ]
+        answers = f"judge: {quoted([case.judge])}, most people: {quoted([case.people])}"
+        parts += [
+            fence.around(answers, f"case {number}, the answers"),
+            f"Case {number}: {case.tag}",
+        ]
     placeholders = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
     system = _SYSTEM.format(placeholders=placeholders, boundary=fence.boundary)
     return [{"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(parts)}]

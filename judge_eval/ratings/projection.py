@@ -128,10 +128,11 @@ class Fold:
 
     @classmethod
     def before(cls, run: Run, unrated: frozenset[int], seq: int) -> Self:
-        kept = Checkpoint.objects.filter(run=run, seq__lt=seq).order_by("-seq").first()
-        if kept is None:
+        checkpoint = Checkpoint.objects.filter(run=run, seq__lt=seq).order_by("-seq").first()
+        if checkpoint is None:
             return cls(run, unrated)
-        return cls(run, unrated, elo.Standings(**kept.standings), base=kept.seq, seq=kept.seq)
+        standings, seq = elo.Standings(**checkpoint.standings), checkpoint.seq
+        return cls(run, unrated, standings, base=seq, seq=seq)
 
     def look_up(self, items: Iterable[UUID]) -> None:
         if unknown := set(items) - self.verdicts.keys():
@@ -191,8 +192,8 @@ class JudgeElo(Projection):
         batches: dict[UUID | None, list[Fact]] = defaultdict(list)
         for entry in batch:
             queue = entry.target.queue_id if entry.target else entry.queue_id
-            for each in {queue} if queue else regrouped_queues(self.project, entry, batch):
-                batches[each].append(entry)
+            for queue_id in {queue} if queue else regrouped_queues(self.project, entry, batch):
+                batches[queue_id].append(entry)
         runs = Run.every.filter(queue__in=batches).select_related("queue").order_by("pk")
         self.parts = [_Batch(run, batches[run.queue_id]) for run in runs]
 
@@ -238,7 +239,7 @@ class _Batch:
         has_other_players = unrated != _unrated(run, self.judges, before, out_before)
         changed = 1 if has_other_players else self._first_changed()
         self.fold = Fold.before(run, unrated, changed)
-        self.fold.verdicts = {item: by_position(each) for item, each in self.payloads.items()}
+        self.fold.verdicts = {item: by_position(payload) for item, payload in self.payloads.items()}
         # Votes of earlier batches that are counted again, or for the first time.
         is_behind = self.fold.standings.votes != self.board.votes
         self.is_recounted = is_behind or changed < (entries[0].seq or 0)
@@ -325,7 +326,6 @@ def _unblinded(entry: Fact) -> int:
 
 
 def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
-    """Count on how many items each judge was asked, and on how many it answered."""
     verdicts = [verdict for payload in payloads for verdict in untuned(payload)]
     requested = Counter(verdict["judge"] for verdict in verdicts)
     answered = Counter(verdict["judge"] for verdict in verdicts if verdict["winner"] is not None)
@@ -347,8 +347,8 @@ def _answers(
     if not kind_of(run.queue).choices:
         return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
-        given = untuned(payload)
-        winners = [each["winner"] for each in given if each["judge"] not in left_aside]
+        verdicts = untuned(payload)
+        winners = [verdict["winner"] for verdict in verdicts if verdict["judge"] not in left_aside]
         answers[pair] = tuple(map(winners.count, VERDICTS))
     return answers
 
@@ -367,7 +367,9 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Mismatch]:
     judges, (requested, answered) = list(run.judges.all()), _coverage(payloads.values())
     left_out = _left_out(run)
     unrated = _unrated(run, judges, requested, left_out)
-    fold = Fold(run, unrated, verdicts={item: by_position(each) for item, each in payloads.items()})
+    fold = Fold(
+        run, unrated, verdicts={item: by_position(payload) for item, payload in payloads.items()}
+    )
     fold.count_stored(also_keep=stored)
     fold.keep()
     for seq in sorted(stored.keys() | fold.checkpoints.keys()):
@@ -413,8 +415,8 @@ def _rebuild_ratings(
         }
         yield from correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
     unblinded = Entry.objects.filter(UNBLINDED, queue=run.queue_id).count()
-    own = Q(queue=run.queue_id) | Q(target__queue=run.queue_id)
-    sealed = Entry.objects.filter(own, project=run.queue.project_id, seq__isnull=False)
+    is_of_run = Q(queue=run.queue_id) | Q(target__queue=run.queue_id)
+    sealed = Entry.objects.filter(is_of_run, project=run.queue.project_id, seq__isnull=False)
     last = sealed.order_by("-seq").values_list("seq", flat=True).first() or 0
     last = max(last, last_regrouping(run.queue))
     board, _ = Board.objects.get_or_create(run=run)

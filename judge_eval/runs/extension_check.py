@@ -9,7 +9,7 @@ from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import RunConfig
-from judge_eval.config.validate_run import TURNED_OFF, absent, validate_run, why_absent
+from judge_eval.config.validate_run import TURNED_OFF, absence_reason, absent, validate_run
 from judge_eval.models import Extension, Provider, Run
 from judge_eval.providers.protocols import PROTOCOLS
 from judge_eval.selectors import switched_off
@@ -53,7 +53,7 @@ def _providers_without(config: JsonObject, off: frozenset[str]) -> list[ConfigEr
     return [
         ConfigError(places[name], f"{name}: {why}")
         for name, protocol in rows
-        if (why := why_absent(protocol, PROTOCOLS, "provider type", off))
+        if (why := absence_reason(protocol, PROTOCOLS, "provider type", off))
     ]
 
 

@@ -28,7 +28,7 @@ from judge_eval.objects import (
     verdict_hash,
     verdicts_by_item,
 )
-from judge_eval.prompts.orders import Combined, answer_in, majority
+from judge_eval.prompts.orders import CombinedVerdict, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.providers.errors import LEFT_OUT
 from judge_eval.runs.hook_api import Asks, JudgeHelpers
@@ -247,7 +247,7 @@ def answer_by_calls(verdict: Verdict, calls: Sequence[Call]) -> Answer:
     return _as_answer(answer, sample_consistency=consistency)
 
 
-def _as_answer(answer: Combined, sample_consistency: float | None = None) -> Answer:
+def _as_answer(answer: CombinedVerdict, sample_consistency: float | None = None) -> Answer:
     return Answer(
         winner=answer.winner,
         reason=answer.reason,

@@ -20,9 +20,9 @@ from judge_eval.stats.estimate import (
     PASSES,
     Estimate,
     LeftOut,
+    check_option,
     left_out,
     no_figure,
-    one_of,
     require,
     wilson,
 )
@@ -94,8 +94,8 @@ class AltTestSettings:
         require(0 < self.q < 1, "q must be between 0 and 1")
         require(others >= 2, "min_humans_per_item must be at least 2: someone must be left")
         require(least >= 1, "min_instances_per_human and min_humans must be at least 1")
-        one_of("scoring", self.scoring, AnyScoring)
-        one_of("jaccard", self.jaccard, Jaccard)
+        check_option("scoring", self.scoring, AnyScoring)
+        check_option("jaccard", self.jaccard, Jaccard)
         penalty(self.epsilons, self.multiplicative)
 
     @property
@@ -222,14 +222,14 @@ def alt_test(
         scoring = settings.scoring
         if scoring == "auto":
             scoring = scoring_of(kinds | {kind_of(label) for label in judge.values()})
-        compare = partial(_with_others, vocabulary, scoring, settings.jaccard)
+        compare = partial(_agreement_with_others, vocabulary, scoring, settings.jaccard)
         if scoring not in by_human:
             by_human[scoring] = compare(item, code, code)
         judged = np.array([vocabulary.code(judge.get(x)) for x in names], np.int64)[item]
         has = judged >= 0
         ahead = by_human[scoring][has] - compare(item[has], code[has], judged[has])
         gaps = _left_out(people, judge, settings)
-        outcomes[name] = _tested(persons, item[has], human[has], ahead, scoring, settings, gaps)
+        outcomes[name] = _test_judge(persons, item[has], human[has], ahead, scoring, settings, gaps)
     return outcomes
 
 
@@ -259,7 +259,7 @@ def _left_out(
     )
 
 
-def _tested(
+def _test_judge(
     names: Sequence[str],
     item: IntArray,
     human: IntArray,
@@ -297,22 +297,25 @@ def _tested(
             dict(zip(keys, p_values[person].tolist(), strict=True)),
             dict(zip(keys, rejected[person].tolist(), strict=True)),
         )
-    untested = {name: int(n[at]) for at, name in enumerate(names) if not is_tested[at]}
+    untested = {name: int(n[place]) for place, name in enumerate(names) if not is_tested[place]}
     gaps += left_out("humans", [*untested], f"they have {settings.too_few} to test on")
-    kept = is_tested[human]
-    counted = np.unique(item[kept])
+    is_counted = is_tested[human]
+    counted = np.unique(item[is_counted])
     if len(against) < settings.min_humans:
-        advantage = no_figure(_why_none(len(against), settings), left_out=gaps)
+        advantage = no_figure(_too_few_reason(len(against), settings), left_out=gaps)
         rates, shortfall = [advantage] * len(keys), advantage
     else:
-        patterns = patterns_of(item[kept], (human[kept] * 2 + judge_holds[kept]).astype(np.uint64))
-        row, holds = human[kept][patterns.pick], judge_holds[kept][patterns.pick].astype(np.float64)
+        patterns = patterns_of(
+            item[is_counted], (human[is_counted] * 2 + judge_holds[is_counted]).astype(np.uint64)
+        )
+        row = human[is_counted][patterns.pick]
+        holds = judge_holds[is_counted][patterns.pick].astype(np.float64)
         _, drawn = resampled_rates(patterns, row, holds, len(names), settings.resampling)
         low, high, method = interval_of(mean_over_raters(drawn), len(counted), settings.resampling)
         total = int(n[is_tested].sum())
-        mean = float(np.mean([each.judge_advantage for each in against.values()]))
+        mean = float(np.mean([result.judge_advantage for result in against.values()]))
         behind = np.where(judge_holds, -1.0 * (ahead < -TIE), 1.0)
-        shortfall = mean_of_means(behind[kept], human[kept], item[kept])
+        shortfall = mean_of_means(behind[is_counted], human[is_counted], item[is_counted])
         advantage = Estimate(mean, low, high, total, method, left_out=gaps)
         shares = rejected[is_tested].mean(axis=0).tolist()
         rates = [Estimate(share, n=total, left_out=gaps) for share in shares]
@@ -330,7 +333,7 @@ def _tested(
     )
 
 
-def _why_none(tested: int, settings: AltTestSettings) -> str:
+def _too_few_reason(tested: int, settings: AltTestSettings) -> str:
     labelled = f"that the judge and at least {settings.min_humans_per_item} people labelled"
     if not tested:
         return f"everybody has {settings.too_few} {labelled}"
@@ -339,7 +342,7 @@ def _why_none(tested: int, settings: AltTestSettings) -> str:
     return f"only {tested} {has} {settings.enough} {labelled}, {takes}"
 
 
-def _with_others(
+def _agreement_with_others(
     vocabulary: Vocabulary,
     scoring: Scoring,
     jaccard: Jaccard,
@@ -359,19 +362,19 @@ def _with_others(
     if scoring == "accuracy":  # counted, since every two labels of a thousand people are too many
         keys, counts = np.unique(item * size + code, return_counts=True)
         expected = item * size + answers
-        at = np.minimum(np.searchsorted(keys, expected), len(keys) - 1)
+        position = np.minimum(np.searchsorted(keys, expected), len(keys) - 1)
         return np.asarray(
-            (np.where(keys[at] == expected, counts[at], 0) - (answers == code)) / others
+            (np.where(keys[position] == expected, counts[position], 0) - (answers == code)) / others
         )
-    one, other = partners(item)
+    first, second = partners(item)
     starts = np.cumsum(others) - others
-    keys, where = np.unique(answers[one] * size + code[other], return_inverse=True)
+    keys, pattern = np.unique(answers[first] * size + code[second], return_inverse=True)
     either = [(labels[key // size], labels[key % size]) for key in keys.tolist()]
     if scoring == "neg_rmse":
         apart = np.array([(_as_number(a) - _as_number(b)) ** 2 for a, b in either])
-        return np.asarray(-np.sqrt(np.add.reduceat(apart[where], starts) / others))
+        return np.asarray(-np.sqrt(np.add.reduceat(apart[pattern], starts) / others))
     alike = np.array([jaccard_similarity(a, b, jaccard) for a, b in either])
-    return np.asarray(np.add.reduceat(alike[where], starts) / others)
+    return np.asarray(np.add.reduceat(alike[pattern], starts) / others)
 
 
 def _as_number(label: Label) -> float:
@@ -471,7 +474,7 @@ def epsilon_advice() -> str:
     >>> print(epsilon_advice().splitlines()[0])
     Epsilon is how much worse a judge may be since it costs less than a person:
     """
-    lines = [f"{epsilon:g} for {who}" for epsilon, who in EPSILON_GUIDE.items()]
+    lines = [f"{epsilon:g} for {annotator}" for epsilon, annotator in EPSILON_GUIDE.items()]
     end = "The less the people agree with each other, the smaller it should be."
     head = "Epsilon is how much worse a judge may be since it costs less than a person:"
     return "\n".join([head, *lines, end])

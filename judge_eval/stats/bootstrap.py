@@ -105,9 +105,9 @@ def _drawn_singly(
     step = max(1, _ITEMS_AT_ONCE // items)
     for first in range(0, size, step):
         part = drawn[first : first + step]
-        chosen = member_of[rng.integers(items, size=(len(part), items))]
-        chosen += np.arange(len(part))[:, np.newaxis] * groups
-        part[:] = np.bincount(chosen.ravel(), minlength=part.size).reshape(part.shape)
+        drawn_groups = member_of[rng.integers(items, size=(len(part), items))]
+        drawn_groups += np.arange(len(part))[:, np.newaxis] * groups
+        part[:] = np.bincount(drawn_groups.ravel(), minlength=part.size).reshape(part.shape)
     return drawn
 
 
@@ -132,9 +132,9 @@ def bootstrap(
     """
     blocks = draws(counts, rng, resamples, cells.shape[0]) if len(counts) else ()
     with np.errstate(invalid="ignore", divide="ignore"):
-        whole = statistic(cells @ counts.astype(np.float64)[:, np.newaxis])
+        full_sample = statistic(cells @ counts.astype(np.float64)[:, np.newaxis])
         drawn = [statistic(cells @ block.T.astype(np.float64)) for block in blocks]
-    return whole[..., 0], np.concatenate([whole[..., :0], *drawn], axis=-1)
+    return full_sample[..., 0], np.concatenate([full_sample[..., :0], *drawn], axis=-1)
 
 
 def bootstrap_tail(sizes: Sequence[int] | IntArray) -> FloatArray:

@@ -99,8 +99,8 @@ def _strengths(wins: FloatArray) -> FloatArray:
         uphill = (surprise - surprise.transpose(0, 2, 1)).sum(axis=2)
         uphill += PRIOR - 2 * PRIOR * against_virtual
         curvature = -games * beaten * beaten.transpose(0, 2, 1)
-        own = 2 * PRIOR * against_virtual * (1 - against_virtual) - curvature.sum(axis=2)
-        curvature[:, diagonal, diagonal] = own
+        own_curvature = 2 * PRIOR * against_virtual * (1 - against_virtual) - curvature.sum(axis=2)
+        curvature[:, diagonal, diagonal] = own_curvature
         change = np.linalg.solve(curvature, uphill[:, :, None])[:, :, 0]
         # The virtual opponent stays where it is: a change of 0.
         widest = np.maximum(change.max(axis=1), 0) - np.minimum(change.min(axis=1), 0)
@@ -137,13 +137,13 @@ def rate(
     places = 1 + (values[None, :] > values[:, None] + _SAME).sum(axis=1)
     ranges = rank_ranges(resampled)
     for n, player in enumerate(rated):
-        value, rank, of = float(values[n]), int(places[n]), int(comparisons[player])
-        if of < MIN_COMPARISONS or high[n] - low[n] < _SAME:
-            why = TOO_FEW if of < MIN_COMPARISONS else ALL_ALIKE
-            ratings[player] = Rating(value, n=of, why=why, rank=rank)
+        value, rank, games = float(values[n]), int(places[n]), int(comparisons[player])
+        if games < MIN_COMPARISONS or high[n] - low[n] < _SAME:
+            reason = TOO_FEW if games < MIN_COMPARISONS else ALL_ALIKE
+            ratings[player] = Rating(value, n=games, why=reason, rank=rank)
         else:
             ends, ranks = (float(low[n]), float(high[n])), (rank, *ranges[n])
-            ratings[player] = Rating(value, *ends, of, "bootstrap", None, (), *ranks)
+            ratings[player] = Rating(value, *ends, games, "bootstrap", None, (), *ranks)
     return ratings
 
 
@@ -159,9 +159,9 @@ def rank_ranges(resampled: FloatArray) -> list[tuple[int, int]]:
     """
     best = np.empty(resampled.shape, dtype=np.int64)
     worst = np.empty_like(best)
-    for n, own in enumerate(resampled.T):
-        best[:, n] = 1 + (resampled > own[:, None] + _SAME).sum(axis=1)
-        worst[:, n] = (resampled >= own[:, None] - _SAME).sum(axis=1)
+    for n, player_ratings in enumerate(resampled.T):
+        best[:, n] = 1 + (resampled > player_ratings[:, None] + _SAME).sum(axis=1)
+        worst[:, n] = (resampled >= player_ratings[:, None] - _SAME).sum(axis=1)
     low = np.quantile(best, 0.025, axis=0, method="inverted_cdf")
     high = np.quantile(worst, 0.975, axis=0, method="inverted_cdf")
     return [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
@@ -200,22 +200,22 @@ def tie_group_members(distinct: BoolArray) -> list[list[int]]:
     tied = ~(distinct | distinct.T)
     np.fill_diagonal(tied, val=True)
     times, groups = np.zeros(tied.shape, dtype=np.int64), []
-    for one, other in np.argwhere(np.triu(tied)):
-        if times[one, other] or (one == other and tied[one].sum() > 1):
+    for first, second in np.argwhere(np.triu(tied)):
+        if times[first, second] or (first == second and tied[first].sum() > 1):
             continue
-        group = list({int(one), int(other)})
+        group = list({int(first), int(second)})
         for place in range(len(tied)):
             if place not in group and tied[place, group].all():
                 group.append(place)
         times[np.ix_(group, group)] += 1
         groups.append(sorted(group))
-    kept = []
+    needed_groups = []
     for group in sorted(groups):
         if (times[np.ix_(group, group)] > 1).all():
             times[np.ix_(group, group)] -= 1
         else:
-            kept.append(group)
-    return kept
+            needed_groups.append(group)
+    return needed_groups
 
 
 def apart(ratings: list[Rating]) -> BoolArray:
@@ -281,17 +281,17 @@ def model_board(
         low, high = kinds[:, 0], kinds[:, 1]
         np.add.at(wins, (low, high), multiplicity * kinds[:, 2] / 2)
         np.add.at(wins, (high, low), multiplicity * kinds[:, 3] / 2)
-        met, pair_of = np.unique(kinds[:, :2], axis=0, return_inverse=True)
-        n_met, each = len(met), np.arange(len(kinds))
+        model_pairs, pair_of = np.unique(kinds[:, :2], axis=0, return_inverse=True)
+        n_pairs, kind_numbers = len(model_pairs), np.arange(len(kinds))
         cells = sparse(
-            np.concatenate([pair_of, pair_of + n_met]),
-            np.tile(each, 2),
+            np.concatenate([pair_of, pair_of + n_pairs]),
+            np.tile(kind_numbers, 2),
             kinds[:, 2:].T.ravel() / 2,
-            (2 * n_met, len(kinds)),
+            (2 * n_pairs, len(kinds)),
         )
         _, sums = bootstrap(cells, multiplicity, lambda sums: sums, rng, resamples)
-        resampled[:, met[:, 0], met[:, 1]] = sums[:n_met].T
-        resampled[:, met[:, 1], met[:, 0]] = sums[n_met:].T
+        resampled[:, model_pairs[:, 0], model_pairs[:, 1]] = sums[:n_pairs].T
+        resampled[:, model_pairs[:, 1], model_pairs[:, 0]] = sums[n_pairs:].T
     played = np.bincount(kinds[:, :2].ravel(), np.repeat(multiplicity, 2), minlength=n_models)
     ratings = rate(wins, resampled, played.astype(np.int64))
     rated = [n for n in best_first([r.value for r in ratings]) if ratings[n].value is not None]

@@ -34,7 +34,7 @@ from judge_eval.stats.evidence import (
     two_figures,
     whole_floor,
 )
-from judge_eval.stats.evidence_order import NOBODY, Entered, Opened, enter
+from judge_eval.stats.evidence_order import NOBODY, EnteredVotes, ItemOpened, enter
 from judge_eval.stats.outcomes_table import UNASSIGNED
 
 # Evidence beyond this is not told apart, and could be more than a float holds.
@@ -45,7 +45,7 @@ _HALVINGS: Final = 20
 Votes: TypeAlias = list[list[int | None]]
 Forecasts: TypeAlias = list[list[Forecast | None]]
 # How the judge of a row compares to that of a column, where it agrees at least as often.
-Standing: TypeAlias = Literal["beats", "was ahead", "both ways", "leads", ""]
+PairState: TypeAlias = Literal["beats", "was ahead", "both ways", "leads", ""]
 
 
 class FirstClaim(NamedTuple):
@@ -56,7 +56,7 @@ class FirstClaim(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Claims:
+class JudgeClaims:
     """What may be claimed of J judges; matrices of shape (J, J) are of row against column.
 
     `floor` tells which baselines a judge is held against: those that were asked as it was.
@@ -138,30 +138,30 @@ class Claims:
         rows = zip(self.beats, self.floor, strict=True)
         return [bool(beats[floor].all()) if floor.any() else None for beats, floor in rows]
 
-    def standing(self, one: int, other: int) -> Standing:
+    def pair_state(self, leader: int, rival: int) -> PairState:
         """Say how a judge compares to one that agrees no more often than it.
 
         Examples
         --------
-        >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-        >>> opened = [Opened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
-        >>> entered = enter([*opened, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
+        >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+        >>> opened = [ItemOpened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
+        >>> entered = enter([*opened, *(VoteCast(12 + n, n, 0) for n in range(12))], range(12))
         >>> proof = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
-        >>> proof.standing(0, 1), proof.forecast[0][1], proof.evidence[0, 1].round(1)
+        >>> proof.pair_state(0, 1), proof.forecast[0][1], proof.evidence[0, 1].round(1)
         ('leads', None, np.float64(6.2))
         """
-        if self.beats[one, other]:
+        if self.beats[leader, rival]:
             return "beats"
-        if self.reached[one, other] and self.evidence_now[one, other] < LEADS:
+        if self.reached[leader, rival] and self.evidence_now[leader, rival] < LEADS:
             return "was ahead"
-        against = self.reached[other, one] or self.evidence_now[other, one] >= LEADS
-        if against or self.reached[one, other]:
+        against = self.reached[rival, leader] or self.evidence_now[rival, leader] >= LEADS
+        if against or self.reached[leader, rival]:
             return "both ways"
-        return "leads" if self.evidence_now[one, other] >= LEADS else ""
+        return "leads" if self.evidence_now[leader, rival] >= LEADS else ""
 
 
 def claims(
-    entered: Entered,
+    entered: EnteredVotes,
     is_baseline: BoolArray,
     agreement: FloatArray,
     votes_left: int = 0,
@@ -170,13 +170,13 @@ def claims(
     *,
     is_silent: BoolArray | None = None,
     margin: float = MARGIN,
-    by_answer: Sequence[Entered] = (),
+    by_answer: Sequence[EnteredVotes] = (),
     is_partly_asked: BoolArray | None = None,
-) -> Claims:
+) -> JudgeClaims:
     """Put together what may be claimed of judges.
 
     `is_baseline` and `agreement`, the overall one with NaN where there is none, have shape (J,), as
-    has `is_silent`; `floor`, of shape (J, J), is that of `Claims`: without it judges are held
+    has `is_silent`; `floor`, of shape (J, J), is that of `JudgeClaims`: without it judges are held
     against all baselines. The comparisons of the run still want so many votes; `most_over_floor` is
     the largest D that a prompt can bring against a baseline. Judges are practically the same where
     they are within the `margin` in all votes, and `by_answer`, in the votes for each answer. Those
@@ -186,9 +186,9 @@ def claims(
     --------
     Two judges over 20 prompts: one is right on all of them, the other on none.
 
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
-    >>> entered = enter([*opened, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [0, 1]) for n in range(20)]
+    >>> entered = enter([*opened, *(VoteCast(20 + n, n, 0) for n in range(20))], range(20))
     >>> proof = claims(entered, np.array([False, False]), np.array([1.0, 0.0]))
     >>> proof.beats.tolist(), proof.best, proof.threshold, proof.since
     ([[False, True], [False, False]], 0, 40.0, [[None, 27], [None, None]])
@@ -201,7 +201,7 @@ def claims(
     judges, baselines = int((~is_baseline & ~silent).sum()), int(floor.sum(axis=1).max(initial=0))
     planned, required = entered.planned, entered.required
     if not entered.n_judges:  # nothing has been opened
-        entered = enter([Opened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
+        entered = enter([ItemOpened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline, floor, silent)
     proof = evidence(entered, needed)
     beaten = beats(proof.reached, proof.log_now, agreement)
@@ -217,9 +217,10 @@ def claims(
     is_easier = best is not None and is_partly_asked is not None and is_partly_asked[best]
     few = too_few(planned, judges, baselines, most_over_floor)
     is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
+    cells = np.stack([np.log(needed) - proof.log_largest, *proof.growth], axis=-1).tolist()
     entries = [entered, *(entry for entry in by_answer if entry.n_judges)]
     alike = [practically_same(entry, is_baseline | silent, margin) for entry in entries]
-    return Claims(
+    return JudgeClaims(
         is_baseline=is_baseline,
         silent=silent,
         floor=floor,
@@ -230,7 +231,10 @@ def claims(
         evidence_now=np.exp(np.minimum(proof.log_now, np.log(MOST_EVIDENCE))),
         needed=needed,
         can_reach=proof.log_possible >= np.log(needed) - _TOLERANCE,
-        forecast=_forecasts(np.log(needed) - proof.log_largest, proof.growth, is_told=is_told),
+        forecast=[
+            [forecast(*cell) if np.isfinite(cell[0]) and is_told else None for cell in row]
+            for row in cells
+        ],
         since=np.where(beaten, proof.since, np.array(None)).tolist(),
         until=np.where(proof.until == NEVER, np.array(None), proof.until).tolist(),
         by_one=entered.carriers != NOBODY,
@@ -252,15 +256,6 @@ def claims(
     )
 
 
-def _forecasts(log_missing: FloatArray, growth: FloatArray, *, is_told: bool) -> Forecasts:
-    """Return forecasts where something can be claimed, and where it is not too early to tell."""
-    cells = np.stack([log_missing, *growth], axis=-1).tolist()
-    return [
-        [forecast(*cell) if np.isfinite(cell[0]) and is_told else None for cell in row]
-        for row in cells
-    ]
-
-
 def too_few(
     votes: IntArray, judges: int, baselines: int, most_over_floor: float = 1.0
 ) -> str | None:
@@ -272,14 +267,14 @@ def too_few(
     7 prompts are too few to tell judges apart: add prompts rather than pairs.
     >>> too_few(np.ones(8, int), judges=2, baselines=1)
     """
-    what, tests, most = "judges apart", judges * (judges - 1), 1.0
+    goal, tests, most = "judges apart", judges * (judges - 1), 1.0
     if judges == 1:
-        what, tests, most = "the judge from the floor", baselines, most_over_floor
+        goal, tests, most = "the judge from the floor", baselines, most_over_floor
     prompts = np.count_nonzero(votes)
     if not prompts or not tests or not too_few_prompts(votes, tests / SIGNIFICANCE, most):
         return None
     number = "1 prompt is" if prompts == 1 else f"{prompts:,} prompts are"
-    return f"{number} too few to tell {what}: add prompts rather than pairs."
+    return f"{number} too few to tell {goal}: add prompts rather than pairs."
 
 
 def first_claim(
@@ -320,8 +315,8 @@ def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntA
 
     `right` of `votes`, of shape (n_prompts, n), are those of the prompts in the order in which they
     entered, and `most_votes`, of shape (n_prompts,), what a prompt might have entered with at most;
-    see `Entered`. A vote may be right in part. NaN where no agreement fits all prompts, since it
-    has changed on the way.
+    see `EnteredVotes`. A vote may be right in part. NaN where no agreement fits all prompts, since
+    it has changed on the way.
 
     Notes
     -----
@@ -347,7 +342,7 @@ def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntA
     return np.where(ends[:, :1] <= ends[:, 1:], ends, np.nan)
 
 
-def differences_always_valid(entered: Entered) -> FloatArray:
+def differences_always_valid(entered: EnteredVotes) -> FloatArray:
     """Return the ends of paired differences that hold however often one looks, shape (2, J, J).
 
     By how much more of the votes on comparisons that both were asked about the judge of the row
@@ -357,9 +352,9 @@ def differences_always_valid(entered: Entered) -> FloatArray:
 
     Examples
     --------
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [0, n % 4 // 3]) for n in range(80)]
-    >>> entered = enter([*opened, *(Voted(80 + n, n, 0) for n in range(80))], range(80))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [0, n % 4 // 3]) for n in range(80)]
+    >>> entered = enter([*opened, *(VoteCast(80 + n, n, 0) for n in range(80))], range(80))
     >>> differences_always_valid(entered).round(3)[:, 0, 1].tolist()
     [0.133, 0.393]
     """
@@ -367,17 +362,19 @@ def differences_always_valid(entered: Entered) -> FloatArray:
     cells = np.stack(np.triu_indices(entered.n_judges, 1))
     most = np.maximum(entered.most_votes, 1)[:, None]
     for part in parts(cells.shape[1]):
-        one, other = cells[:, part]
+        rows, columns = cells[:, part]
         differences, shared = entered.differences[:, part], entered.shared[:, part] / most
         kinds, counts = _counted(np.nan_to_num(differences), shared)
         is_known = shared.any(axis=0)
-        for above, below, sign in ((one, other, 1), (other, one, -1)):
-            apart = np.where(is_known, _shown(sign * kinds.real, kinds.imag, counts), np.nan)
+        for above, below, sign in ((rows, columns, 1), (columns, rows, -1)):
+            apart = np.where(
+                is_known, _largest_shown(sign * kinds.real, kinds.imag, counts), np.nan
+            )
             ends[0, above, below], ends[1, below, above] = apart, -apart
     return ends
 
 
-def _shown(apart: FloatArray, share: FloatArray, counts: IntArray) -> FloatArray:
+def _largest_shown(apart: FloatArray, share: FloatArray, counts: IntArray) -> FloatArray:
     """Return the largest differences that bets have shown by now, -1 where none, shape (n,)."""
     low, high = -np.ones(counts.shape[1]), np.ones(counts.shape[1])
     for _ in range(_HALVINGS):
@@ -395,25 +392,25 @@ def _lowest(gain: FloatArray, share: FloatArray) -> FloatArray:
     Begin with the one after the last prompt; while another prompt excludes what is found, take the
     one after the prompt that does so most.
     """
-    low, taken = np.zeros(gain.shape[1]), np.full(gain.shape[1], len(gain))
+    low, prompts_taken = np.zeros(gain.shape[1]), np.full(gain.shape[1], len(gain))
     todo = np.flatnonzero(gain.any(axis=0))
     while len(todo):
         gains, shares = gain[:, todo], share[:, todo]
-        low[todo] = m = _low_after(gains, shares, taken[todo])
+        low[todo] = m = _low_after(gains, shares, prompts_taken[todo])
         over = log_wealth(gains / m - shares), log_wealth((m * shares - gains) / (1 - m))
         is_left = np.cumsum(gains, axis=0) >= m * np.cumsum(shares, axis=0)
         value = np.where(is_left, np.logaddexp(*over) - log(2), -np.inf)
-        taken[todo] = 1 + value.argmax(axis=0)
+        prompts_taken[todo] = 1 + value.argmax(axis=0)
         todo = todo[value.max(axis=0) > _LOG_BOUND + _TOLERANCE]
     return low
 
 
-def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArray:
+def _low_after(gain: FloatArray, share: FloatArray, prompts_taken: IntArray) -> FloatArray:
     """Return the low ends after so many prompts have been taken, shape (n,)."""
     from scipy.optimize.elementwise import find_root  # type: ignore[import-untyped]  # slow
 
     columns = np.arange(gain.shape[1])
-    is_taken = np.arange(len(gain))[:, None] < taken
+    is_taken = np.arange(len(gain))[:, None] < prompts_taken
     kinds, counts = _counted(gain, share, is_taken)
     gains, shares = kinds.real[:, None], kinds.imag[:, None]
 
@@ -425,12 +422,12 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
         mixtures = np.logaddexp.reduce(logs + np.log(WEIGHTS / 2), axis=2)
         return np.asarray(np.logaddexp(*mixtures) - _LOG_BOUND)
 
-    gained, shared = (sum_of_rows(of * is_taken) for of in (gain, share))
+    gained, shared = (sum_of_rows(values * is_taken) for values in (gain, share))
     bracket = np.full(len(columns), log(1e-300)), np.log(np.minimum(gained / shared, 1 - 1e-9))
     return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
 
 
-def margin_above(baselines: Sequence[float], stated: float = MARGIN) -> float:
+def margin_above(baselines: Sequence[float], team_margin: float = MARGIN) -> float:
     """Return the margin of a run whose `baselines` agree with people so often.
 
     It is the one that a team has stated, and never more than half of what lies between the best of
@@ -440,10 +437,10 @@ def margin_above(baselines: Sequence[float], stated: float = MARGIN) -> float:
     --------
     >>> margin_above([]), margin_above([0.25, 0.5]), round(margin_above([0.5, 0.94]), 6)
     (0.1, 0.1, 0.03)
-    >>> margin_above([0.5], stated=0.05), margin_above([0.5], stated=0.25)
+    >>> margin_above([0.5], team_margin=0.05), margin_above([0.5], team_margin=0.25)
     (0.05, 0.25)
     """
-    return min(stated, (1 - max(baselines, default=0.0)) / 2)
+    return min(team_margin, (1 - max(baselines, default=0.0)) / 2)
 
 
 def _counted(
@@ -458,7 +455,9 @@ def _counted(
     return kinds, counts.reshape(len(kinds), columns)
 
 
-def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = MARGIN) -> BoolArray:
+def practically_same(
+    entered: EnteredVotes, is_baseline: BoolArray, margin: float = MARGIN
+) -> BoolArray:
     """Tell which judges differ by less than a margin in agreement per vote, shape (J, J).
 
     Two bets have each reached (pairs of judges) / 0.05, so that all that is claimed holds at once:
@@ -467,25 +466,25 @@ def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = M
 
     Examples
     --------
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
-    >>> entered = enter([*opened, *(Voted(800 + n, n, 1) for n in range(800))], range(800))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
+    >>> entered = enter([*opened, *(VoteCast(800 + n, n, 1) for n in range(800))], range(800))
     >>> practically_same(entered, np.array([False, False, True])).tolist()
     [[False, True, False], [True, False, False], [False, False, False]]
     """
     same = np.zeros((entered.n_judges, entered.n_judges), dtype=bool)
-    one, other = np.triu_indices(entered.n_judges, 1)
-    tested = np.flatnonzero(~is_baseline[one] & ~is_baseline[other])
+    rows, columns = np.triu_indices(entered.n_judges, 1)
+    tested = np.flatnonzero(~is_baseline[rows] & ~is_baseline[columns])
     log_needed = log(max(1, len(tested)) / SIGNIFICANCE)
     most = np.maximum(entered.most_votes, 1)[:, None]
     for part in parts(len(tested)):
-        at = tested[part]
-        apart = np.nan_to_num(entered.differences[:, at])
-        allowed = margin * entered.shared[:, at] / most
+        pair_places = tested[part]
+        apart = np.nan_to_num(entered.differences[:, pair_places])
+        allowed = margin * entered.shared[:, pair_places] / most
         bets = np.stack([allowed - apart, allowed + apart]) / (1 + margin)
         # The logarithm of what a bet has won is at most the sum of the bets.
         may_be = (np.cumsum(bets, axis=1).max(axis=1, initial=0) >= log_needed).all(axis=0)
-        won = [log_wealth(each[:, may_be]).max(axis=0, initial=0) for each in bets]
+        won = [log_wealth(side_bets[:, may_be]).max(axis=0, initial=0) for side_bets in bets]
         is_same = np.minimum(*won) >= log_needed
-        same[one[at[may_be]], other[at[may_be]]] = is_same
+        same[rows[pair_places[may_be]], columns[pair_places[may_be]]] = is_same
     return same | same.T

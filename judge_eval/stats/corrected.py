@@ -147,8 +147,8 @@ def crossfitted_weights(grades: Grades) -> FloatArray:
     folds = np.unique(prompts, return_inverse=True)[1] % FOLDS
     weights, ratio = np.zeros(len(people)), len(people) / len(others)
     for fold in range(FOLDS):
-        own = folds == fold
-        weights[own] = tuned_weight(people[~own], judge[~own], others, ratio)
+        in_fold = folds == fold
+        weights[in_fold] = tuned_weight(people[~in_fold], judge[~in_fold], others, ratio)
     return weights
 
 
@@ -242,8 +242,8 @@ def corrected(
     # One prompt without votes does not tell how much such prompts vary.
     if len(np.unique(number[unvoted & judged])) < 2:
         alone = share_of_grades(people, number)
-        why = alone.why or NOTHING_LEFT
-        figure = Estimate(alone.value, alone.low, alone.high, alone.n, "people", why)
+        reason = alone.why or NOTHING_LEFT
+        figure = Estimate(alone.value, alone.low, alone.high, alone.n, "people", reason)
     elif few or _few(number[labelled]):
         figure = no_figure(TOO_FEW_LABELS, int(labelled.sum()))
     else:

@@ -32,15 +32,15 @@ Direction: TypeAlias = Literal["worse", "better", ""]
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class JudgeDrift:
     """What anchors that were asked again say; without a direction nothing is said to have changed.
 
-    `at` is the place of the answer that settled it, `since` the day of the watch on which the best
-    of the bets had started. `worse` and `better` are the largest evidence so far.
+    `change_index` is that of the answer that settled it, `since` the day of the watch on which the
+    best of the bets had started. `worse` and `better` are the largest evidence so far.
     """
 
     direction: Direction
-    at: int | None
+    change_index: int | None
     since: int | None
     worse: float
     better: float
@@ -57,14 +57,14 @@ def yardstick(a_day: int, anchors: int) -> int:
     return ceil(DAYS * a_day / anchors)
 
 
-def drift(differences: Sequence[float], days: Sequence[int], judges: int = 1) -> Drift:
+def drift(differences: Sequence[float], days: Sequence[int], judges: int = 1) -> JudgeDrift:
     """Weigh differences in [-1, 1], in the order and by the days on which answers came.
 
     Days are counted from that of the yardstick, and `judges` are those ever watched in the run.
 
     Examples
     --------
-    >>> drift([-1] * 13, range(13)).direction, drift([-1] * 13, range(13)).at
+    >>> drift([-1] * 13, range(13)).direction, drift([-1] * 13, range(13)).change_index
     ('worse', 12)
     >>> drift([0] * 20 + [-1] * 20, range(40)).since, drift([-1] * 13, range(13), 5).direction
     (14, '')
@@ -75,14 +75,16 @@ def drift(differences: Sequence[float], days: Sequence[int], judges: int = 1) ->
     ends = reached.max(axis=0, initial=1.0).tolist()
     settled = reached >= THRESHOLD * judges - _TOLERANCE
     if not settled.any():
-        return Drift("", None, None, *ends)
-    at = int(settled.any(axis=1).argmax())
-    side = int(settled[at].argmax())
-    by_start = np.where(np.arange(at + 1)[:, None] >= starts, bets[: at + 1, side, None], 0)
+        return JudgeDrift("", None, None, *ends)
+    change_index = int(settled.any(axis=1).argmax())
+    side = int(settled[change_index].argmax())
+    by_start = np.where(
+        np.arange(change_index + 1)[:, None] >= starts, bets[: change_index + 1, side, None], 0
+    )
     won = log_wealth(by_start)[-1].round(9).tolist()
     # Of equal ones the last: nothing came between them.
     since = max(zip(won, START_DAYS.tolist(), strict=True))[1]
-    return Drift("better" if side else "worse", at, since, *ends)
+    return JudgeDrift("better" if side else "worse", change_index, since, *ends)
 
 
 def evidence(bets: FloatArray, starts: IntArray) -> FloatArray:

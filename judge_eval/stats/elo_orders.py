@@ -76,13 +76,13 @@ def shuffled_elo(
     together = np.argsort(items, kind="stable")
     _, starts, counts = np.unique(items[together], return_index=True, return_counts=True)
     # Votes of one kind have the same choice and meet the same verdicts.
-    given, given_on = np.unique(verdicts, axis=0, return_inverse=True)
+    verdict_rows, row_of_item = np.unique(verdicts, axis=0, return_inverse=True)
     width = choices.max(initial=0) + 1
-    met = (given_on.reshape(-1)[items] * width + choices)[together]
-    different, kind_of = np.unique(met, return_inverse=True)
-    given = given[different // width]
-    right = given == (different % width)[:, None]
-    wrong = (given >= 0) & ~right
+    vote_kinds = (row_of_item.reshape(-1)[items] * width + choices)[together]
+    different, kind_of = np.unique(vote_kinds, return_inverse=True)
+    verdict_rows = verdict_rows[different // width]
+    right = verdict_rows == (different % width)[:, None]
+    wrong = (verdict_rows >= 0) & ~right
     # Votes that all judges were right or all were wrong about move nothing and are left out.
     moves, rows = right.any(axis=1) & wrong.any(axis=1), []
     for _ in range(shuffles):

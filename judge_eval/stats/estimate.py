@@ -77,9 +77,9 @@ def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Es
     return Estimate(None, n=n, why=reason, left_out=left_out)
 
 
-def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...]:
+def left_out(kind: str, names: Sequence[object], reason: str) -> tuple[LeftOut, ...]:
     few = tuple(nsmallest(_NAMES_KEPT, set(map(str, names))))
-    return (LeftOut(what, len(names), why, few),) if names else ()
+    return (LeftOut(kind, len(names), reason, few),) if names else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +222,15 @@ def wilson(successes: float, trials: int) -> Interval | None:
     )
 
 
-def require(holds: object, why: str, error: type[ValueError] = ValueError) -> None:
+def require(holds: object, reason: str, error: type[ValueError] = ValueError) -> None:
     """Raise an error that says why, unless something holds."""
     if not holds:
-        raise error(why)
+        raise error(reason)
 
 
-def one_of(name: str, value: object, literal: object, error: type[ValueError] = ValueError) -> None:
+def check_option(
+    name: str, value: object, literal: object, error: type[ValueError] = ValueError
+) -> None:
     options = get_args(literal)
     require(value in options, f"{name} must be one of {', '.join(options)}", error)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import LEADS, SIGNIFICANCE
-from judge_eval.stats.evidence_order import Entered
+from judge_eval.stats.evidence_order import EnteredVotes
 from judge_eval.stats.judge_figures import ratio
 
 NEVER: Final = -1
@@ -58,27 +58,27 @@ class Evidence:
         return np.asarray(self.since != NEVER)
 
 
-def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
+def evidence(entered: EnteredVotes, thresholds: FloatArray) -> Evidence:
     """Weigh every two judges; `thresholds`, of shape (J, J), are those of the function so named.
 
     Examples
     --------
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [0, 1]) for n in range(10)]
-    >>> entered = enter([*opened, *(Voted(10 + n, n, 0) for n in range(10))], range(10))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [0, 1]) for n in range(10)]
+    >>> entered = enter([*opened, *(VoteCast(10 + n, n, 0) for n in range(10))], range(10))
     >>> proof = evidence(entered, thresholds(np.array([False, False])))
     >>> np.exp(proof.log_largest).round(1).tolist(), proof.since.tolist()
     ([[1.0, 186.1], [1.0, 1.0]], [[-1, 17], [-1, -1]])
     """
     judges = entered.n_judges
-    one, other = np.triu_indices(judges, 1)
+    rows, columns = np.triu_indices(judges, 1)
     most = max(entered.planned.max(initial=1), entered.most_votes.max(initial=1))
     log_rest = np.log1p(entered.rest[:, None] / most * NODES).sum(axis=0) + np.log(WEIGHTS)
     log_now, log_largest = (np.zeros((judges, judges)) for _ in range(2))
     log_possible = np.full((judges, judges), np.logaddexp.reduce(log_rest))
     growth = np.zeros((2, judges, judges))
     since, until = (np.full((judges, judges), NEVER) for _ in range(2))
-    for part in parts(len(one) if len(entered.prompts) else 0):
+    for part in parts(len(rows) if len(entered.prompts) else 0):
         differences = np.nan_to_num(entered.differences[:, part])
         # What brings no difference moves no evidence: those that do come first.
         order = np.argsort(differences == 0, axis=0, kind="stable")
@@ -86,7 +86,7 @@ def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
         last = np.count_nonzero(moves, axis=0) - 1
         moves = moves[: last.max() + 1]
         values, times, error = _counted(entered.differences[:, part])
-        for sign, *cells in ((1, one, other), (-1, other, one)) if len(moves) else ():
+        for sign, *cells in ((1, rows, columns), (-1, columns, rows)) if len(moves) else ():
             cell = cells[0][part], cells[1][part]
             log_all = np.where(moves != 0, log_wealth(sign * moves), -np.inf)
             log_now[cell] = np.where(last < 0, 0, log_all[last, np.arange(len(last))])
@@ -100,9 +100,9 @@ def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
             until[cell] = np.where(leads.any(axis=0), entered.vote_numbers[final], NEVER)
             logs = times.T.astype(np.float64) @ np.log1p(sign * values[:, None] * NODES)
             log_possible[cell] = np.logaddexp.reduce(logs + log_rest, axis=1)
-            for which, errors in enumerate((_LARGER, _SMALLER)):
+            for bound, errors in enumerate((_LARGER, _SMALLER)):
                 bets = np.clip(sign * values[:, None] + errors * error, -1, 1)
-                growth[(which, *cell)] = best_growth(bets, times) / entered.all_votes
+                growth[(bound, *cell)] = best_growth(bets, times) / entered.all_votes
     return Evidence(
         log_now, log_largest, log_possible, since, until, growth, votes=entered.all_votes
     )
@@ -152,22 +152,22 @@ def log_wealth(bets: FloatArray) -> FloatArray:
     logs = np.tile(np.log(WEIGHTS), (bets.shape[1], 1))
     room = np.empty((_FACTORS, *logs.shape))
     for first in range(0, len(bets), _FACTORS):
-        some = slice(first, first + _FACTORS)
-        products = np.multiply(bets[some, :, None], NODES, out=room[: len(bets[some])])
+        block = slice(first, first + _FACTORS)
+        products = np.multiply(bets[block, :, None], NODES, out=room[: len(bets[block])])
         products += 1
         for step in range(1, len(products)):
             products[step] *= products[step - 1]
         top = logs.max(axis=1)
         shares = np.exp(logs - top[:, None])
         # Not a product of matrices: how that rounds depends on the number of sequences.
-        log[some] = np.log(np.einsum("bnl,nl->bn", products, shares)) + top
+        log[block] = np.log(np.einsum("bnl,nl->bn", products, shares)) + top
         logs += np.log(products[-1])
     return log
 
 
 def parts(sequences: int) -> Iterator[slice]:
     """Divide so many sequences into parts that `log_wealth` is fast on."""
-    return (slice(at, at + _SEQUENCES) for at in range(0, sequences, _SEQUENCES))
+    return (slice(start, start + _SEQUENCES) for start in range(0, sequences, _SEQUENCES))
 
 
 def best_growth(bets: FloatArray, times: IntArray | int = 1) -> FloatArray:

@@ -29,7 +29,7 @@ MOST_MEDIANS: Final = 4
 NOBODY: Final = -1
 
 
-class Opened(NamedTuple):
+class ItemOpened(NamedTuple):
     """A comparison is open for voting, or its verdicts have changed.
 
     A verdict is the code of a choice, `FAILED` or `UNASSIGNED`; every comparison has one of every
@@ -51,7 +51,7 @@ class VotesRequired(NamedTuple):
     votes_wanted: int
 
 
-class Voted(NamedTuple):
+class VoteCast(NamedTuple):
     """A vote that counts: it was not taken back, nor left out. Labels of a file are `NOBODY`'s."""
 
     seq: int
@@ -69,17 +69,17 @@ class OutOfOrder(NamedTuple):
     seq: int
 
 
-class Closed(NamedTuple):
+class VotingClosed(NamedTuple):
     """Voting is over: all prompts that are complete enter."""
 
     seq: int
 
 
-Event: TypeAlias = Opened | VotesRequired | Voted | OutOfOrder | Closed
+Event: TypeAlias = ItemOpened | VotesRequired | VoteCast | OutOfOrder | VotingClosed
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Entered:
+class EnteredVotes:
     """The n prompts that have entered, in that order, and what each brings for J judges.
 
     `seqs`, of shape (n,), are the entries with which they entered. `right` and `votes`, of shape
@@ -129,14 +129,14 @@ Order: TypeAlias = Mapping[int, int] | Sequence[int]
 
 def enter(
     events: Iterable[Event], prompt_order: Order, comparison_order: Order | None = None
-) -> Entered:
+) -> EnteredVotes:
     """Let prompts enter as the ledger goes on, whose `events` are in its order.
 
     ``prompt_order[p]`` is the place of prompt p, and ``comparison_order[c]`` that of comparison c
     among those of its prompt; without it they are in the order of their numbers. Of the open
     prompts the first that has not entered enters when it is complete; it is passed over as soon as
     ten that wait behind it are complete, of which the first enters. After `OutOfOrder` none is
-    passed over until `Closed`.
+    passed over until `VotingClosed`.
 
     A prompt enters with at most `MOST_MEDIANS` times the median of the votes wanted on a prompt,
     those on its first comparisons.
@@ -145,8 +145,8 @@ def enter(
     --------
     Both are right about the first of two comparisons, and only the first judge about the other.
 
-    >>> opened = [Opened(1, 0, 0, 1, [0, 0]), Opened(2, 1, 0, 2, [1, 0])]
-    >>> votes = [Voted(3, 0, 0), Voted(4, 1, 1), Voted(5, 1, 1), Voted(6, 1, 0)]
+    >>> opened = [ItemOpened(1, 0, 0, 1, [0, 0]), ItemOpened(2, 1, 0, 2, [1, 0])]
+    >>> votes = [VoteCast(3, 0, 0), VoteCast(4, 1, 1), VoteCast(5, 1, 1), VoteCast(6, 1, 0)]
     >>> entered = enter([*opened, *votes], [0])
     >>> entered.prompts, entered.seqs.tolist(), entered.differences.tolist()
     ((0,), [5], [[0.6666666666666666]])
@@ -214,15 +214,15 @@ class PromptQueue:
                 self._take(event)
         return self
 
-    def _take(self, event: Opened | VotesRequired | Voted | Closed) -> None:
-        if isinstance(event, Closed):
+    def _take(self, event: ItemOpened | VotesRequired | VoteCast | VotingClosed) -> None:
+        if isinstance(event, VotingClosed):
             while self.waiting:
                 self._enter_first(event.seq)
             return
-        if isinstance(event, Opened):
+        if isinstance(event, ItemOpened):
             self._open(event)
         comparison = self.comparisons[event.comparison]
-        if isinstance(event, Voted):
+        if isinstance(event, VoteCast):
             self.votes += 1
             comparison.choices.append(event.choice)
             comparison.voters.append(event.voter)
@@ -234,7 +234,7 @@ class PromptQueue:
             self._place(comparison.prompt)
             self._advance(event.seq)
 
-    def _open(self, event: Opened) -> None:
+    def _open(self, event: ItemOpened) -> None:
         existing = self.comparisons.get(event.comparison)
         if existing:
             existing.verdicts = event.verdicts
@@ -248,20 +248,20 @@ class PromptQueue:
 
     def _place(self, prompt: int) -> None:
         """Put a prompt among those that wait to enter, or that votes are missing on."""
-        own = [self.comparisons[number] for number in self.of_prompt[prompt]]
-        if self.are_units and len(own) < 2:
+        prompt_comparisons = [self.comparisons[number] for number in self.of_prompt[prompt]]
+        if self.are_units and len(prompt_comparisons) < 2:
             return
         if before := self.sizes.get(prompt):
             del self.sorted_sizes[bisect_left(self.sorted_sizes, before)]
-        self.sizes[prompt] = sum(comparison.votes_wanted for comparison in own)
+        self.sizes[prompt] = sum(comparison.votes_wanted for comparison in prompt_comparisons)
         if self.sizes[prompt]:
             insort(self.sorted_sizes, self.sizes[prompt])
         place = self._place_of(prompt)
         for prompts in (self.incomplete, self.waiting):
-            at = bisect_left(prompts, place)
-            if at < len(prompts) and prompts[at] == place:
-                del prompts[at]
-        is_complete = all(comparison.is_complete for comparison in own)
+            index = bisect_left(prompts, place)
+            if index < len(prompts) and prompts[index] == place:
+                del prompts[index]
+        is_complete = all(comparison.is_complete for comparison in prompt_comparisons)
         insort(self.waiting if is_complete else self.incomplete, place)
 
     def _advance(self, seq: int) -> None:
@@ -305,14 +305,16 @@ class PromptQueue:
         order = self.comparison_order
         return sorted(comparisons, key=None if order is None else order.__getitem__)
 
-    def entered(self, only: int | None = None) -> Entered:
+    def entered(self, only: int | None = None) -> EnteredVotes:
         """Return what has entered; with `only`, of its votes those for this choice."""
         entries = list(self.entries.values())
         parts = [part for entry in entries for part in entry.votes]
         verdicts = self._verdicts([number for number, _ in parts])
-        choices = np.array([choice for _, of in parts for choice in of], np.int64)
+        choices = np.array(
+            [choice for _, part_choices in parts for choice in part_choices], np.int64
+        )
         voters = np.array([voter for entry in entries for voter in entry.voters], np.int64)
-        of_part = np.repeat(np.arange(len(parts)), [len(of) for _, of in parts])
+        of_part = np.repeat(np.arange(len(parts)), [len(part_choices) for _, part_choices in parts])
         if only is not None:
             is_wanted = choices == only
             choices, voters, of_part = choices[is_wanted], voters[is_wanted], of_part[is_wanted]
@@ -326,7 +328,7 @@ class PromptQueue:
         shared, apart = _apart(right, assigned, ends)
         required = np.array([*self.sizes.values()], np.int64)
         most, _ = self._most()
-        return Entered(
+        return EnteredVotes(
             prompts=tuple(self.entries),
             seqs=np.array([entry.seq for entry in entries], np.int64),
             right=_sums(right, ends),
@@ -368,7 +370,7 @@ class PromptQueue:
         return tuple(words)
 
     def _verdicts(self, numbers: Sequence[int]) -> Codes:
-        widths = {len(one.verdicts) for one in self.comparisons.values()}
+        widths = {len(comparison.verdicts) for comparison in self.comparisons.values()}
         require(len(widths) < 2, "every comparison needs a code of every judge")
         rows = [self.comparisons[number].verdicts for number in numbers]
         return np.array(rows, np.int16).reshape(len(rows), max(widths, default=0))
@@ -398,15 +400,15 @@ def _without_voters(
     """Return on how many more votes each judge is right than each other, and without each voter."""
     order = np.argsort(voters, kind="stable")
     names, starts = np.unique(voters[order], return_index=True)
-    right, asked = (of[order].astype(np.float64) for of in (is_right, is_asked))
+    right_votes, asked_votes = (flags[order].astype(np.float64) for flags in (is_right, is_asked))
     ends = [*starts[1:].tolist(), len(order)]
     wins = [
         # Whole numbers, so a product of matrices is exact.
-        right[start:end].T @ asked[start:end]
+        right_votes[start:end].T @ asked_votes[start:end]
         for start, end in zip(starts.tolist(), ends, strict=False)
     ]
     leads = [win - win.T for win in wins]
-    total = np.sum(leads, axis=0) if leads else np.zeros((right.shape[1],) * 2)
+    total = np.sum(leads, axis=0) if leads else np.zeros((right_votes.shape[1],) * 2)
     return total, zip(names.tolist(), (total - win for win in leads), strict=True)
 
 

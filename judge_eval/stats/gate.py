@@ -85,7 +85,7 @@ def min_agreement(figure: Estimate, least: float) -> Check:
     return _weighed("min-agreement", words, figure, least)
 
 
-def not_worse_than(other: str, difference: Estimate, margin: float) -> Check:
+def not_worse_than(rival: str, difference: Estimate, margin: float) -> Check:
     """Weigh the paired difference from another judge, which may be below 0 by the margin.
 
     Examples
@@ -95,7 +95,7 @@ def not_worse_than(other: str, difference: Estimate, margin: float) -> Check:
     ('too few votes to say', 'agreement less that of old: -1.0 % (-8.0 to 6.0) must be above -5 %')
     """
     bound = f"{_with_interval(difference)} must be above {_short(-margin)} %"
-    words = f"agreement less that of {other}: {bound}"
+    words = f"agreement less that of {rival}: {bound}"
     return _weighed("not-worse-than", words, difference, -margin)
 
 

@@ -70,9 +70,11 @@ def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share
     """
     is_answered = (answers >= 0).all(axis=2)
     codes = np.maximum(answers, 0).astype(np.intp)
-    one, other = (np.take_along_axis(votes, codes[:, :, order], axis=1) for order in range(2))
+    first_votes, second_votes = (
+        np.take_along_axis(votes, codes[:, :, order], axis=1) for order in range(2)
+    )
     trials = 2 * is_answered * votes.sum(axis=1, keepdims=True)
-    return shares_by_prompt(np.where(is_answered, one + other, 0), trials, prompts)
+    return shares_by_prompt(np.where(is_answered, first_votes + second_votes, 0), trials, prompts)
 
 
 def shares_by_prompt(
@@ -107,7 +109,7 @@ def share_of_prompts(
     Where all prompts say the same, each is one trial of Wilson's; of ratings, of which a prompt may
     be right in part, it is Wilson's nowhere else.
     """
-    good, total, comparisons = (each.sum().item() for each in (right, votes, pairs))
+    good, total, comparisons = (counts.sum().item() for counts in (right, votes, pairs))
     if not total:
         return NOTHING
     prompts, successes = len(votes), good if of_ratings else round(good)
@@ -195,21 +197,19 @@ def _two_way_interval(
     from scipy.special import stdtrit  # slow to import
 
     theta = float(right.mean())
-    groups = [np.unique(each, return_inverse=True)[1] for each in (prompts, people)]
-    numbers = [int(each.max()) + 1 for each in groups]
+    groups = [np.unique(numbering, return_inverse=True)[1] for numbering in (prompts, people)]
+    numbers = [int(numbering.max()) + 1 for numbering in groups]
     if numbers[0] < FEWEST_PROMPTS or numbers[1] < FEWEST_PEOPLE:
         return np.nan, np.nan
     both = np.unique(groups[0] * numbers[1] + groups[1], return_inverse=True)[1]
-    by_prompts, by_people, by_both = (_spread(right - theta, each) for each in (*groups, both))
+    sums = [np.bincount(numbering, weights=right - theta) for numbering in (*groups, both)]
+    by_prompts, by_people, by_both = (
+        float(len(apart) / (len(apart) - 1) * (apart**2).sum()) for apart in sums
+    )
     # The difference may fall below either alone, and below nothing, by chance.
     variance = max(by_prompts + by_people - by_both, by_prompts, by_people)
     error = sqrt(variance) / len(right) / (theta * (1 - theta))
     return _around(theta, stdtrit(min(numbers) - 1, 0.975) * error)
-
-
-def _spread(apart: FloatArray, group: IntArray) -> float:
-    sums = np.bincount(group, weights=apart)
-    return float(len(sums) / (len(sums) - 1) * (sums**2).sum())
 
 
 def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> FloatArray:
@@ -235,10 +235,12 @@ def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> F
     right, votes = right[order], votes[order]
     first = np.unique(prompts[order], return_index=True)[1]
     for judge in range(judges - 1 if len(order) else 0):
-        one, others = slice(judge, judge + 1), slice(judge + 1, None)
-        both = (votes[:, one] > 0) & (votes[:, others] > 0)
-        n = np.add.reduceat(np.where(both, votes[:, one], 0), first).astype(np.float64)
-        apart = np.add.reduceat(np.where(both, right[:, one] - right[:, others], 0), first)
+        judge_column, later_columns = slice(judge, judge + 1), slice(judge + 1, None)
+        both = (votes[:, judge_column] > 0) & (votes[:, later_columns] > 0)
+        n = np.add.reduceat(np.where(both, votes[:, judge_column], 0), first).astype(np.float64)
+        apart = np.add.reduceat(
+            np.where(both, right[:, judge_column] - right[:, later_columns], 0), first
+        )
         total, assigned = n.sum(axis=0), np.count_nonzero(n, axis=0)
         value = ratio(apart.sum(axis=0), total)
         # Sums of whole numbers are exact, and so the same with whatever else is on the board.
@@ -247,8 +249,8 @@ def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> F
         has_one = (assigned >= FEWEST_PROMPTS) & (squares > _SAME * sums[2])
         squared_error = ratio(assigned * squares, np.where(has_one, (assigned - 1) * total**2, 0))
         reach = stdtrit(assigned - 1.0, 0.975) * np.sqrt(squared_error)
-        result[:, judge, others] = value, value - reach, value + reach
-        result[:, others, judge] = -value, -value - reach, -value + reach
+        result[:, judge, later_columns] = value, value - reach, value + reach
+        result[:, later_columns, judge] = -value, -value - reach, -value + reach
     result[1:] = np.clip(result[1:], -1, 1)
     return result
 
@@ -270,7 +272,7 @@ def among_people(votes: IntArray, prompts: IntArray) -> AmongPeople:
     """
     people = votes.sum(axis=1)
     agreeing = (votes * (votes - 1)).sum(axis=1)
-    follows, compared = _beside_others(votes)
+    follows, compared = _compare_with_majority(votes)
     several = people > 1
     right = agreeing // 2, agreeing / np.maximum(people - 1, 1), (votes * follows).sum(axis=1)
     trials = people * (people - 1) // 2, people * several, (votes * compared).sum(axis=1)
@@ -297,7 +299,7 @@ def agreement_by_chance(votes: IntArray) -> float | None:
     return float((counts * (counts - 1)).sum() / (total * (total - 1))) if total else None
 
 
-def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
+def _compare_with_majority(votes: IntArray) -> tuple[BoolArray, BoolArray]:
     """Tell where a vote equals the strict majority of the others, and where they have one."""
     others = votes.sum(axis=1, keepdims=True) - 1
     follows = (2 * (votes - 1) > others) & (votes > 0)
@@ -403,8 +405,8 @@ def confusion_matrices(table: OutcomesTable) -> IntArray:
     columns = np.where(verdicts < 0, table.n_choices, verdicts)
     matrices = np.zeros((table.n_judges, table.n_choices, table.n_choices + 1), dtype=np.int64)
     for judge, matrix in enumerate(matrices):
-        own = assigned[:, judge]
-        np.add.at(matrix.T, columns[own, judge], table.votes[own])
+        is_asked = assigned[:, judge]
+        np.add.at(matrix.T, columns[is_asked, judge], table.votes[is_asked])
     return matrices
 
 
@@ -427,11 +429,13 @@ def label_rates(table: OutcomesTable, prompts: IntArray, choice: int) -> list[La
     """
     require(0 <= choice < table.n_choices, f"there is no choice {choice}")
     answered, is_label = table.verdicts >= 0, table.verdicts == choice
-    own = table.votes[:, [choice]]
-    others = table.votes.sum(axis=1, keepdims=True) - own
-    sensitive = shares_by_prompt(own * is_label, own * answered, prompts)
-    specific = shares_by_prompt(others * (answered & ~is_label), others * answered, prompts)
+    label_votes = table.votes[:, [choice]]
+    other_votes = table.votes.sum(axis=1, keepdims=True) - label_votes
+    sensitive = shares_by_prompt(label_votes * is_label, label_votes * answered, prompts)
+    specific = shares_by_prompt(
+        other_votes * (answered & ~is_label), other_votes * answered, prompts
+    )
     return [
-        LabelRates(sensitivity=one, specificity=other)
-        for one, other in zip(sensitive, specific, strict=True)
+        LabelRates(sensitivity=sensitivity, specificity=specificity)
+        for sensitivity, specificity in zip(sensitive, specific, strict=True)
     ]

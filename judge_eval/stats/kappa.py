@@ -13,7 +13,7 @@ from judge_eval.stats.bootstrap import (
     interval_of,
     sparse,
 )
-from judge_eval.stats.estimate import Estimate, left_out, no_figure, one_of
+from judge_eval.stats.estimate import Estimate, check_option, left_out, no_figure
 from judge_eval.stats.labels import HumanData, Label, grades, human_labels, numbered
 from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired, partners, patterns_of
 from judge_eval.stats.precision_recall import class_sums
@@ -56,19 +56,22 @@ def cohen_kappa(
     """
     pairs, agreement = paired(judge, humans).merged, None
     if weights:
-        one_of("weights", weights, Weights)
+        check_option("weights", weights, Weights)
         values = grades(pairs.vocabulary, order)
         distance = np.abs(values[:, np.newaxis] - values)
         distance /= max(float(distance.max(initial=0)), np.finfo(float).tiny)
         agreement = 1 - (distance if weights == "linear" else distance**2)
     sums = class_sums(pairs, agreement, is_whole=True)
-    owns = [np.flatnonzero(sums.rater == rater) for rater in range(len(pairs.raters))]
+    rows_by_rater = [np.flatnonzero(sums.rater == rater) for rater in range(len(pairs.raters))]
 
     def kappa(both: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
         n, agreed, beside = sums.by_rater(human), sums.by_rater(both), human
         if agreement is not None:
-            labels = [sums.label[own] for own in owns]
-            parts = [agreement[np.ix_(x, x)] @ human[o] for x, o in zip(labels, owns, strict=True)]
+            labels = [sums.label[rater_rows] for rater_rows in rows_by_rater]
+            parts = [
+                agreement[np.ix_(x, x)] @ human[o]
+                for x, o in zip(labels, rows_by_rater, strict=True)
+            ]
             beside = np.concatenate([*parts, human[:0]])
         expected = sums.by_rater(judge * beside)
         varied = sums.by_rater((human > 0).astype(np.float64)) > 1
@@ -76,10 +79,10 @@ def cohen_kappa(
             varied &= sums.by_rater((judge > 0).astype(np.float64)) > 1
         return np.where(varied, (n * agreed - expected) / (n * n - expected), np.nan)
 
-    who = "one of the two" if pairs.between_people else "the person"
-    why = f"{who} gave every item the same label, so kappa cannot tell agreement from chance"
+    rater = "one of the two" if pairs.between_people else "the person"
+    reason = f"{rater} gave every item the same label, so kappa cannot tell agreement from chance"
     estimates = sums.bootstrap(kappa, resampling)
-    return averaged(pairs, *estimates, resampling, [why] * len(owns))
+    return averaged(pairs, *estimates, resampling, [reason] * len(rows_by_rater))
 
 
 def band(value: float) -> str:
@@ -120,7 +123,7 @@ def krippendorff_alpha(
     >>> round(figure.value, 6), figure.n
     (0.727273, 10)
     """
-    one_of("level", level, Level)
+    check_option("level", level, Level)
     people = human_labels(humans)
     if len(people.humans) < 2:
         return no_figure("agreement among people takes labels of at least two")
@@ -141,27 +144,29 @@ def krippendorff_alpha(
         return no_figure(reason, len(item), gaps)
     # Sums over items: of each two labels that met on an item, then of the labels of each code.
     counts, pick, column = patterns_of(item, code.astype(np.uint64))
-    label, (one, other) = code[pick], partners(column)
-    one, other = (side[label[one] < label[other]] for side in (one, other))
-    met, row = np.unique(np.stack([label[one], label[other]]), axis=1, return_inverse=True)
+    label, (first, second) = code[pick], partners(column)
+    first, second = (side[label[first] < label[second]] for side in (first, second))
+    pairs, row = np.unique(np.stack([label[first], label[second]]), axis=1, return_inverse=True)
     cells = sparse(
-        np.concatenate([row.ravel(), label + met.shape[1]]),
-        np.concatenate([column[one], column]),
-        np.concatenate([2 / (np.bincount(column)[column[one]] - 1), np.ones(len(label))]),
-        (met.shape[1] + int(code.max()) + 1, len(counts)),
+        np.concatenate([row.ravel(), label + pairs.shape[1]]),
+        np.concatenate([column[first], column]),
+        np.concatenate([2 / (np.bincount(column)[column[first]] - 1), np.ones(len(label))]),
+        (pairs.shape[1] + int(code.max()) + 1, len(counts)),
     )
 
     def alpha(sums: FloatArray) -> FloatArray:
-        together, labels = np.split(sums, [met.shape[1]])
+        together, labels = np.split(sums, [pairs.shape[1]])
         n = labels.sum(axis=0)
         if values is None:
             observed, expected = together.sum(axis=0), n * n - (labels * labels).sum(axis=0)
         else:
-            at = np.broadcast_to(values[: len(labels), np.newaxis], labels.shape)
+            scale = np.broadcast_to(values[: len(labels), np.newaxis], labels.shape)
             if level == "ordinal":
-                at = np.cumsum(labels, axis=0) - labels / 2
-            observed = (together * (at[met[0]] - at[met[1]]) ** 2).sum(axis=0)
-            expected = 2 * n * (labels * (at - (labels * at).sum(axis=0) / n) ** 2).sum(axis=0)
+                scale = np.cumsum(labels, axis=0) - labels / 2
+            observed = (together * (scale[pairs[0]] - scale[pairs[1]]) ** 2).sum(axis=0)
+            expected = (
+                2 * n * (labels * (scale - (labels * scale).sum(axis=0) / n) ** 2).sum(axis=0)
+            )
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
     value, resampled = bootstrap(cells, counts, alpha, resampling.rng, resampling.resamples)

@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from judge_eval.stats.bootstrap import FloatArray, IntArray, SparseArray, sparse
-from judge_eval.stats.estimate import one_of
+from judge_eval.stats.estimate import check_option
 
 Item: TypeAlias = Hashable
 Label: TypeAlias = str | int | float | tuple[object, ...] | frozenset[object]
@@ -72,11 +72,11 @@ class HumanLabels(list[HumanLabel]):
     ) -> None:
         super().__init__()
         self.missing: Counter[str] = Counter()
-        seen: set[tuple[Item, str]] = set()
+        labelled_pairs: set[tuple[Item, str]] = set()
         for item, human, raw in rows:
-            if (item, human) in seen:
+            if (item, human) in labelled_pairs:
                 raise ValueError(f"{human} labelled {item} twice")
-            seen.add((item, human))
+            labelled_pairs.add((item, human))
             label = clean(raw, free_text=free_text)
             if label is None:
                 self.missing[human] += 1
@@ -187,8 +187,8 @@ def elements_of(label: object) -> frozenset[Element]:
     if kind not in ("vector", "set"):
         return frozenset([(None, label)])
     return frozenset(
-        (at if kind == "vector" else None, part)
-        for at, part in enumerate(cast("Iterable[object]", label))
+        (position if kind == "vector" else None, part)
+        for position, part in enumerate(cast("Iterable[object]", label))
         if not (part in (0, "") or (isinstance(part, str) and part.casefold() == "false"))
     )
 
@@ -244,13 +244,13 @@ class Vocabulary:
         Every position of an indicator vector is an element, also one that is never on.
         """
         parts = [frozenset() if label is NO_LABEL else elements_of(label) for label in self.labels]
-        every = {element for part in parts for element in part}
+        all_elements = {element for part in parts for element in part}
         for label in self.labels:
             if isinstance(label, tuple) and kind_of(label) == "vector" and {*label} <= {0, 1}:
-                every |= {(position, 1) for position in range(len(label))}
-        ordered = sorted(every, key=lambda element: (element[0] or 0, _order(element[1])))
-        number = {element: at for at, element in enumerate(ordered)}
-        places = [(code, number[each]) for code, part in enumerate(parts) for each in part]
+                all_elements |= {(position, 1) for position in range(len(label))}
+        ordered = sorted(all_elements, key=lambda element: (element[0] or 0, _order(element[1])))
+        number = {element: column for column, element in enumerate(ordered)}
+        places = [(code, number[element]) for code, part in enumerate(parts) for element in part]
         rows, columns = np.array(places, np.int64).reshape(-1, 2).T
         return sparse(rows, columns, None, (len(parts), len(ordered)))
 
@@ -263,8 +263,8 @@ def numbered(
     The vocabulary has other labels, too; the codes are in order of item and human.
     """
     vocabulary = Vocabulary([*others, *(row.label for row in rows)])
-    items = {item: at for at, item in enumerate(dict.fromkeys(row.item for row in rows))}
-    humans = {human: at for at, human in enumerate(sorted({row.human for row in rows}))}
+    items = {item: place for place, item in enumerate(dict.fromkeys(row.item for row in rows))}
+    humans = {human: place for place, human in enumerate(sorted({row.human for row in rows}))}
     item = np.array([items[row.item] for row in rows], np.int64)
     human = np.array([humans[row.human] for row in rows], np.int64)
     order, code = np.lexsort((human, item)), vocabulary.codes(row.label for row in rows)
@@ -310,8 +310,8 @@ def _grade(label: Label) -> float:
             number = float(cast("str | float", label))
             if isfinite(number):
                 return number
-    what = f"{str(label)[:60]!r} is no number"
-    raise LabelsUnfit(f"{what}: give the labels' `order`, from the lowest to the highest")
+    complaint = f"{str(label)[:60]!r} is no number"
+    raise LabelsUnfit(f"{complaint}: give the labels' `order`, from the lowest to the highest")
 
 
 def nominal_warning(labels: Iterable[object], fits: str) -> tuple[str, ...]:
@@ -324,8 +324,8 @@ def nominal_warning(labels: Iterable[object], fits: str) -> tuple[str, ...]:
     """
     if len({label for label in labels if kind_of(label) == "number"}) <= 2:
         return ()
-    why = "these labels are numbers, and here 4 differs from 5 as much as from 1"
-    return (f"{why}; {fits} fits",)
+    reason = "these labels are numbers, and here 4 differs from 5 as much as from 1"
+    return (f"{reason}; {fits} fits",)
 
 
 def consensus(humans: HumanData, tie_rule: TieRule = "alphabetical") -> HumanLabels:
@@ -341,7 +341,7 @@ def consensus(humans: HumanData, tie_rule: TieRule = "alphabetical") -> HumanLab
     >>> [row.label for row in consensus(people)], [row.label for row in consensus(people, "last")]
     (['bad', 'ok'], ['good', 'ok'])
     """
-    one_of("tie_rule", tie_rule, TieRule)
+    check_option("tie_rule", tie_rule, TieRule)
     by_item: dict[Item, list[Label]] = {}
     for item, _, label in human_labels(humans):
         by_item.setdefault(item, []).append(label)
@@ -349,11 +349,12 @@ def consensus(humans: HumanData, tie_rule: TieRule = "alphabetical") -> HumanLab
     if len(kinds) > 1 and kinds & {"vector", "set"}:
         raise LabelsUnfit("label sets or vectors and single labels have no consensus")
     return HumanLabels(
-        (item, MAJORITY, _decided(labels, kinds, tie_rule)) for item, labels in by_item.items()
+        (item, MAJORITY, _consensus_label(labels, kinds, tie_rule))
+        for item, labels in by_item.items()
     )
 
 
-def _decided(labels: Sequence[Label], kinds: set[Kind], tie_rule: TieRule) -> Label:
+def _consensus_label(labels: Sequence[Label], kinds: set[Kind], tie_rule: TieRule) -> Label:
     if "vector" in kinds:
         rows = cast("Sequence[tuple[Label, ...]]", labels)
         if len({len(row) for row in rows}) > 1:
@@ -364,7 +365,7 @@ def _decided(labels: Sequence[Label], kinds: set[Kind], tie_rule: TieRule) -> La
         return frozenset(
             element[1]
             for element in frozenset[Element]().union(*sets)
-            if _plurality([element in given for given in sets], tie_rule)
+            if _plurality([element in elements for elements in sets], tie_rule)
         )
     return _plurality(labels, tie_rule)
 

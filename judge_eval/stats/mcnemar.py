@@ -53,7 +53,7 @@ def mcnemar_tests(
     verdicts = table.verdicts[has_label]
     answered = (verdicts >= 0).astype(np.float64)
     right = (verdicts == labels[has_label, None]).astype(np.float64)
-    ahead = _whole(right.T @ (answered - right))
+    ahead = _to_integers(right.T @ (answered - right))
     p_single = mcnemar(ahead, ahead.T)
     np.fill_diagonal(p_single, 1.0)
     p = np.ones_like(p_single)
@@ -68,13 +68,13 @@ def mcnemar_tests(
         p=p.tolist(),
         p_single=p_single.tolist(),
         ahead=ahead.tolist(),
-        together=_whole(answered.T @ answered).tolist(),
+        together=_to_integers(answered.T @ answered).tolist(),
         labelled=int(has_label.sum()),
         unlabelled=int((table.votes.any(axis=1) & ~has_label).sum()),
     )
 
 
-def _whole(values: FloatArray) -> IntArray:
+def _to_integers(values: FloatArray) -> IntArray:
     return np.rint(values).astype(np.int64)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import Share
-from judge_eval.stats.evidence_order import Entered, Event, Order, PromptQueue, carriers
+from judge_eval.stats.evidence_order import EnteredVotes, Event, Order, PromptQueue, carriers
 from judge_eval.stats.judge_figures import ratio, share_of_prompts
 
 # Twenty thousand items of one prompt make 200 million pairs.
@@ -38,7 +38,7 @@ class Ratings:
     values: FloatArray
     n_units: int
 
-    def where(self, rows: IntArray | BoolArray) -> Self:
+    def select(self, rows: IntArray | BoolArray) -> Self:
         units, items, people = self.units[rows], self.items[rows], self.people[rows]
         return type(self)(units, items, people, self.values[rows], self.n_units)
 
@@ -56,8 +56,8 @@ class Ratings:
             if not len(rows):
                 break
             sums.append(np.stack([order[rows], order[rows + step]]))
-        one, other = np.hstack(sums)
-        return one, other, np.sign(self.values[one] - self.values[other])
+        first, second = np.hstack(sums)
+        return first, second, np.sign(self.values[first] - self.values[second])
 
 
 def order_credits(ratings: Ratings, verdicts: FloatArray, assigned: BoolArray) -> FloatArray:
@@ -76,9 +76,10 @@ def order_credits(ratings: Ratings, verdicts: FloatArray, assigned: BoolArray) -
     >>> order_credits(ratings, verdicts, ~np.isnan(verdicts)).tolist()
     [[[1.5]], [[2.0]]]
     """
-    one, other, sign = ratings.pairs()
-    one, other, sign = one[sign != 0], other[sign != 0], sign[sign != 0]
-    units, first, second = ratings.units[one], ratings.items[one], ratings.items[other]
+    first_rows, second_rows, sign = ratings.pairs()
+    first_rows, second_rows, sign = first_rows[sign != 0], second_rows[sign != 0], sign[sign != 0]
+    units, first = ratings.units[first_rows], ratings.items[first_rows]
+    second = ratings.items[second_rows]
     sums = np.zeros((2, ratings.n_units, verdicts.shape[1]))
     for judge, (grades, was_assigned) in enumerate(zip(verdicts.T, assigned.T, strict=True)):
         both = was_assigned[first] & was_assigned[second]
@@ -94,13 +95,17 @@ def people_credits(ratings: Ratings) -> FloatArray:
 
     Over all ordered pairs of people who rated the same two items.
     """
-    one, other, sign = ratings.pairs()
-    both = np.stack([ratings.units[one], ratings.items[one], ratings.items[other]])
+    first, second, sign = ratings.pairs()
+    both = np.stack([ratings.units[first], ratings.items[first], ratings.items[second]])
     (units, *_), group = np.unique(both, axis=1, return_inverse=True)
-    up, down, alike = (np.bincount(group, sign == of, len(units)) for of in (1, -1, 0))
+    up, down, alike = (
+        np.bincount(group, sign == direction, len(units)) for direction in (1, -1, 0)
+    )
     credit = up * (up - 1) + down * (down - 1) + (up + down) * alike / 2
     pairs = (up + down) * (up + down + alike - 1)
-    return np.stack([np.bincount(units, of, ratings.n_units)[:, None] for of in (credit, pairs)])
+    return np.stack(
+        [np.bincount(units, weights, ratings.n_units)[:, None] for weights in (credit, pairs)]
+    )
 
 
 def order_agreement(shares: FloatArray) -> list[Share]:
@@ -136,7 +141,7 @@ def enter_units(
     ratings: Ratings,
     verdicts: FloatArray,
     assigned: BoolArray,
-) -> Entered:
+) -> EnteredVotes:
     """Let units enter as prompts do; each brings its share, whatever its size. See `enter`.
 
     Of `events` the prompts are units, by the numbers of `unit_order`, and the choice of a vote is
@@ -146,35 +151,37 @@ def enter_units(
     queue = PromptQueue(unit_order, are_units=True).follow(events)
     entries = list(queue.entries.values())
     rows = [[row for _, rated in entry.votes for row in rated] for entry in entries]
-    own = ratings.where(np.array([row for of in rows for row in of], np.int64))
-    place = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
-    own = replace(own, units=place, n_units=len(rows))
-    shares = ratio(*order_credits(own, verdicts, assigned))
+    entered_ratings = ratings.select(
+        np.array([row for unit_rows in rows for row in unit_rows], np.int64)
+    )
+    place = np.repeat(np.arange(len(rows)), [len(unit_rows) for unit_rows in rows])
+    entered_ratings = replace(entered_ratings, units=place, n_units=len(rows))
+    shares = ratio(*order_credits(entered_ratings, verdicts, assigned))
     brings = ~np.isnan(shares)
-    one, other = np.triu_indices(shares.shape[1], 1)
+    first_judges, second_judges = np.triu_indices(shares.shape[1], 1)
 
-    def ahead(some: Ratings) -> FloatArray:
-        means = np.nan_to_num(ratio(*order_credits(some, verdicts, assigned))).sum(axis=0)
+    def ahead(voted_ratings: Ratings) -> FloatArray:
+        means = np.nan_to_num(ratio(*order_credits(voted_ratings, verdicts, assigned))).sum(axis=0)
         return np.asarray(means[:, None] - means)
 
-    voters = np.array([who for entry in entries for who in entry.voters], np.int64)
+    voters = np.array([voter for entry in entries for voter in entry.voters], np.int64)
     names, counts = np.unique(voters, return_counts=True)
     # Of very many people those with most ratings may carry a lead.
     names = names[np.argsort(-counts, kind="stable")[:MOST_CARRIERS]]
-    without = ((name, ahead(own.where(voters != name))) for name in names.tolist())
+    without = ((name, ahead(entered_ratings.select(voters != name))) for name in names.tolist())
     rest = sum(unit not in queue.entries for unit in queue.sizes)
-    return Entered(
+    return EnteredVotes(
         prompts=tuple(queue.entries),
         seqs=np.array([entry.seq for entry in entries], np.int64),
         right=np.nan_to_num(shares),
         votes=brings.astype(np.int64),
         most_votes=np.ones(len(entries), np.int64),
-        shared=(brings[:, one] & brings[:, other]).astype(np.int64),
-        differences=shares[:, one] - shares[:, other],
+        shared=(brings[:, first_judges] & brings[:, second_judges]).astype(np.int64),
+        differences=shares[:, first_judges] - shares[:, second_judges],
         all_votes=len(place),
         planned=np.ones(len(queue.sizes), np.int64),
         required=np.array([*queue.sizes.values()], np.int64),
         rest=np.ones(rest, np.int64),
         vote_numbers=np.array([entry.vote_number for entry in entries], np.int64),
-        carriers=carriers(ahead(own), without),
+        carriers=carriers(ahead(entered_ratings), without),
     )

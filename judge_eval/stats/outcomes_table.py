@@ -62,11 +62,11 @@ class OutcomesTable:
     def n_votes(self) -> int:
         return int(self.votes.sum())
 
-    def where(self, rows: BoolArray | NDArray[np.intp] | slice) -> Self:
+    def select(self, rows: BoolArray | NDArray[np.intp] | slice) -> Self:
         return type(self)(self.votes[rows], self.verdicts[rows])
 
     def voted(self) -> Self:
-        return self.where(np.asarray(self.votes.any(axis=1)))
+        return self.select(np.asarray(self.votes.any(axis=1)))
 
     def grouped(self) -> tuple[Self, IntArray]:
         """Return the different rows, in an order of their own, and how often each one stands.
@@ -80,7 +80,7 @@ class OutcomesTable:
         # One opaque word per row sorts much faster than rows of numbers do.
         words = np.ascontiguousarray(packed).view(np.dtype((np.void, packed[0].nbytes)))[:, 0]
         _, first, multiplicity = np.unique(words, return_index=True, return_counts=True)
-        return self.where(first), multiplicity.astype(np.int64)
+        return self.select(first), multiplicity.astype(np.int64)
 
     def right(self) -> IntArray:
         """Return the votes that each verdict was right about, shape (n_comparisons, n_judges)."""
@@ -111,8 +111,8 @@ class OutcomesTable:
 
     def games(self) -> IntArray:
         """Return what each comparison adds to `wins`, shape (n_comparisons, n_judges, n_judges)."""
-        other = self.verdicts[:, :, None] != self.verdicts[:, None, :]
-        wrong = other & (self.verdicts >= 0)[:, None, :]
+        is_different = self.verdicts[:, :, None] != self.verdicts[:, None, :]
+        wrong = is_different & (self.verdicts >= 0)[:, None, :]
         return np.asarray(self.right()[:, :, None] * wrong)
 
     def wins(self) -> IntArray:
@@ -140,6 +140,6 @@ class Games:
         sums = np.zeros((self.shape[0], times.shape[1]))
         for first in range(0, len(times), _ROWS_AT_ONCE):
             part = slice(first, first + _ROWS_AT_ONCE)
-            games = self.table.where(part).games()
+            games = self.table.select(part).games()
             sums += games.reshape(len(games), len(sums)).T.astype(np.float64) @ times[part]
         return sums

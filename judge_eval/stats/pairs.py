@@ -87,10 +87,10 @@ def partners(group: IntArray) -> tuple[IntArray, IntArray]:
         group, return_index=True, return_inverse=True, return_counts=True
     )
     size = sizes[inverse]
-    one = np.repeat(np.arange(len(group)), size)
-    within = np.arange(len(one)) - np.repeat(np.cumsum(size) - size, size)
-    other = first[inverse][one] + within
-    return one[one != other], other[one != other]
+    left = np.repeat(np.arange(len(group)), size)
+    within = np.arange(len(left)) - np.repeat(np.cumsum(size) - size, size)
+    right = first[inverse][left] + within
+    return left[left != right], right[left != right]
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class Paired:
         return len(np.unique(self.item[self.left == self.vocabulary.code(NO_LABEL)]))
 
     def select(self, keep: BoolArray | NDArray[np.intp]) -> Self:
-        kept = {name: getattr(self, name)[keep] for name in ("item", "rater", "left", "right")}
-        return replace(self, **kept)
+        selected = {name: getattr(self, name)[keep] for name in ("item", "rater", "left", "right")}
+        return replace(self, **selected)
 
     def pooled(self, name: str) -> Self:
         return replace(self, raters=(name,), rater=np.zeros_like(self.rater))
@@ -177,8 +177,8 @@ def paired(
     if missing == "wrong":
         by_item = {row.item: NO_LABEL for row in people} | by_item
     common = [row for row in people if row.item in by_item]
-    every = [*by_item.values(), *(row.label for row in people)]
-    vocabulary, names, raters, item, rater, right = numbered(common, every)
+    all_labels = [*by_item.values(), *(row.label for row in people)]
+    vocabulary, names, raters, item, rater, right = numbered(common, all_labels)
     left = vocabulary.codes(by_item[name] for name in names)[item]
     labelled = {row.item for row in people}
     unjudged = [row.item for row in people if row.item not in by_item]
@@ -205,20 +205,20 @@ def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool =
     ('ann & ben', 'ann & cem', 'ben & cem')
     """
     people = human_labels(humans, free_text=free_text)
-    vocabulary, names, persons, item, who, code = numbered(people)
-    one, other = partners(item)
+    vocabulary, names, persons, item, person, code = numbered(people)
+    left, right = partners(item)
     if not ordered:
-        one, other = one[one < other], other[one < other]
+        left, right = left[left < right], right[left < right]
     size = len(persons)
-    together, rater = np.unique(who[one] * size + who[other], return_inverse=True)
+    together, rater = np.unique(person[left] * size + person[right], return_inverse=True)
     return Paired(
         vocabulary,
         tuple(f"{persons[x // size]} & {persons[x % size]}" for x in together),
         names,
-        item[one],
+        item[left],
         rater,
-        code[one],
-        code[other],
+        code[left],
+        code[right],
         between_people=True,
         left_out=_missing(people),
     )
@@ -262,22 +262,22 @@ def averaged(
     by_human = {
         name: Estimate(value, interval.low, interval.high, n, interval.method)
         if is_figure
-        else no_figure(why, n)
-        for name, value, is_figure, n, interval, why in zip(
+        else no_figure(missing_reason, n)
+        for name, value, is_figure, n, interval, missing_reason in zip(
             pairs.raters, values.tolist(), has_value, sizes, intervals, why_not, strict=True
         )
     }
-    reasons = dict.fromkeys(each.why for each in by_human.values() if each.why)
+    reasons = dict.fromkeys(estimate.why for estimate in by_human.values() if estimate.why)
     for reason in reasons:
-        names = [name for name, each in by_human.items() if each.why == reason]
+        names = [name for name, estimate in by_human.items() if estimate.why == reason]
         gaps += left_out("humans", names, reason)
     if has_value.any():
         n, mean = int(pairs.n_by_rater[has_value].sum()), float(values[has_value].mean())
         low, high, method = of_mean
         return Averaged(Estimate(mean, low, high, n, method, left_out=gaps), by_human)
     several = "no person's labels allow it: see each of them"
-    why = several if len(reasons) > 1 else next(iter(reasons), _nothing_in_common(pairs))
-    return Averaged(no_figure(why, left_out=gaps), by_human)
+    overall_reason = several if len(reasons) > 1 else next(iter(reasons), _nothing_in_common(pairs))
+    return Averaged(no_figure(overall_reason, left_out=gaps), by_human)
 
 
 def _nothing_in_common(pairs: Paired) -> str:

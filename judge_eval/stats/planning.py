@@ -77,8 +77,8 @@ class Study:
         require(0.5 <= self.power <= 0.99, "power: between 0.5 and 0.99")
         most = (1 - self.ties) * (2 * self.person - 1) * self.person
         points = f"{100 * most:.0f} points"
-        why = f"difference: such people on such items tell judges apart by {points} at most"
-        require(self.difference <= most + 1e-9, why)
+        message = f"difference: such people on such items tell judges apart by {points} at most"
+        require(self.difference <= most + 1e-9, message)
 
     @cached_property
     def person(self) -> float:
@@ -154,7 +154,7 @@ def power_by_evidence(study: Study) -> Callable[[int], float]:
     """
     ahead, behind, size = study.steps
     moving = ahead + behind
-    reached = _reached(round(ahead / moving, 12), study.threshold, moving, round(size, 12))
+    reached = _reach_chances(round(ahead / moving, 12), study.threshold, moving, round(size, 12))
 
     def power(items: int) -> float:
         spread = 9 * sqrt(items * moving * (1 - moving)) + 9
@@ -169,7 +169,7 @@ def power_by_evidence(study: Study) -> Callable[[int], float]:
 
 
 @lru_cache(maxsize=64)
-def _reached(ahead: float, threshold: float, moving: float, size: float) -> FloatArray:
+def _reach_chances(ahead: float, threshold: float, moving: float, size: float) -> FloatArray:
     """Return how likely so many items that tell two judges apart have reached the threshold."""
     most = min(MOST_ITEMS, int(MOST_ITEMS * moving + 9 * sqrt(MOST_ITEMS)) + 1)
     chances, low, done, reached = np.ones(1), 0, 0.0, [0.0]
@@ -180,11 +180,11 @@ def _reached(ahead: float, threshold: float, moving: float, size: float) -> Floa
         room = max(0, least - low)
         done += float(step[room:].sum())
         step = step[:room]
-        kept = np.flatnonzero(step > _NEGLIGIBLE)
+        open_places = np.flatnonzero(step > _NEGLIGIBLE)
         reached.append(done)
-        if done > _SETTLED or not len(kept):
+        if done > _SETTLED or not len(open_places):
             break
-        chances, low = step[kept[0] : kept[-1] + 1], low + int(kept[0])
+        chances, low = step[open_places[0] : open_places[-1] + 1], low + int(open_places[0])
     return np.array(reached)
 
 
@@ -275,7 +275,7 @@ def most_saved(study: Study) -> float:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What a study needs; nothing but its votes per item where no number of items is enough."""
 
     votes_per_item: int
@@ -285,7 +285,9 @@ class Plan:
     people: int | None = None
 
 
-def plan(study: Study, method: Method, *, seconds_per_vote: float, hours_per_person: float) -> Plan:
+def plan(
+    study: Study, method: Method, *, seconds_per_vote: float, hours_per_person: float
+) -> StudyPlan:
     """Return the items, votes, hours and people that a study needs.
 
     People are as many as the hours take, and at least one for each vote on an item.
@@ -294,14 +296,14 @@ def plan(study: Study, method: Method, *, seconds_per_vote: float, hours_per_per
     --------
     >>> study = Study(judges=3, people_agreement=0.68, difference=0.1, votes_per_item=3)
     >>> plan(study, "evidence", seconds_per_vote=20, hours_per_person=2)
-    Plan(votes_per_item=3, items=388, votes=1164, hours=6.466666666666667, people=4)
+    StudyPlan(votes_per_item=3, items=388, votes=1164, hours=6.466666666666667, people=4)
     """
     require(seconds_per_vote > 0, "seconds_per_vote: above 0")
     require(hours_per_person > 0, "hours_per_person: above 0")
     items = items_for(study, method)
     if items is None:
-        return Plan(study.votes_per_item, None)
+        return StudyPlan(study.votes_per_item, None)
     votes = items * study.votes_per_item
     hours = votes * seconds_per_vote / 3600
     people = max(study.votes_per_item, ceil(hours / hours_per_person))
-    return Plan(study.votes_per_item, items, votes, hours, people)
+    return StudyPlan(study.votes_per_item, items, votes, hours, people)

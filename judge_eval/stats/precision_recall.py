@@ -21,7 +21,7 @@ from judge_eval.stats.bootstrap import (
     bootstrap,
     sparse,
 )
-from judge_eval.stats.estimate import one_of
+from judge_eval.stats.estimate import check_option
 from judge_eval.stats.labels import NO_LABEL, HumanData, Label
 from judge_eval.stats.pairs import (
     Averaged,
@@ -54,7 +54,7 @@ class Classification:
 
     def __post_init__(self) -> None:
         for name, names in (("metric", Metric), ("average", Average), ("missing", Missing)):
-            one_of(name, getattr(self, name), names)
+            check_option(name, getattr(self, name), names)
 
 
 def classification(
@@ -86,70 +86,67 @@ def classification(
         same = np.where(pairs.left == pairs.right, 1.0, 0.0)
         return mean_by_rater(pairs, same, resampling, is_rate=True)
     if average == "samples" and pairs.vocabulary.is_multilabel:
-        return mean_by_rater(pairs, _by_sample(pairs, metric), resampling)
+        elements = pairs.vocabulary.elements
+        left, right = elements[pairs.left], elements[pairs.right]
+        both, *sizes = (cells.sum(axis=1) for cells in (left * right, left, right))
+        total = {"precision": sizes[0], "recall": sizes[1]}.get(metric, sum(sizes) / 2)
+        shares = np.divide(both, total, out=np.zeros(len(pairs)), where=total > 0)
+        return mean_by_rater(pairs, shares, resampling)
     sums, positive = class_sums(pairs), pairs.vocabulary.code(pos_label)
     is_positive = (sums.label == positive)[:, np.newaxis]
 
     def statistic(both: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
-        whole = {"precision": judge, "recall": human, "f1": (judge + human) / 2}[metric]
+        denominator = {"precision": judge, "recall": human, "f1": (judge + human) / 2}[metric]
         if average == "binary":
-            both, whole = both * is_positive, whole * is_positive
+            both, denominator = both * is_positive, denominator * is_positive
         if average in ("binary", "micro"):
-            return sums.by_rater(both) / sums.by_rater(whole)
+            return sums.by_rater(both) / sums.by_rater(denominator)
         weight = human
         if average != "weighted":
             is_given = (judge + human > 0) | pairs.vocabulary.is_multilabel
             weight = is_given.astype(np.float64)
-        per_class = np.where(whole > 0, both / whole, 0.0)
+        per_class = np.where(denominator > 0, both / denominator, 0.0)
         return sums.by_rater(per_class * weight) / sums.by_rater(weight)
 
-    reasons = [_why_not(pairs, settings, rater) for rater in range(len(pairs.raters))]
+    reasons = [_missing_reason(pairs, settings, rater) for rater in range(len(pairs.raters))]
     is_missing = np.array([bool(reason) for reason in reasons], bool)
     # Elements that nobody gave have a share of 0, as in scikit-learn.
     values, resampled = sums.bootstrap(statistic, resampling)
     values = np.where(is_missing, np.nan, np.nan_to_num(values))
     resampled[is_missing] = np.nan
-    intervals, of_mean = None, None
+    intervals, mean_interval = None, None
     if average == "binary" and metric != "f1":
         # A rate among positive labels.
-        whole = (pairs.left if metric == "precision" else pairs.right) == positive
-        good = whole & (pairs.left == pairs.right)
-        counts = (np.bincount(pairs.rater[x], minlength=len(reasons)) for x in (good, whole))
+        is_counted = (pairs.left if metric == "precision" else pairs.right) == positive
+        good = is_counted & (pairs.left == pairs.right)
+        counts = (np.bincount(pairs.rater[x], minlength=len(reasons)) for x in (good, is_counted))
         intervals = wilson_intervals(*counts)
-        of_mean = intervals[0] if len(intervals) == 1 else None
+        mean_interval = intervals[0] if len(intervals) == 1 else None
     return averaged(
-        pairs, values, resampled, resampling, reasons, intervals=intervals, of_mean=of_mean
+        pairs, values, resampled, resampling, reasons, intervals=intervals, of_mean=mean_interval
     )
 
 
-def _why_not(pairs: Paired, settings: Classification, rater: int) -> str:
-    """Return why a person has no precision, recall or F1; nothing if they have."""
+def _missing_reason(pairs: Paired, settings: Classification, rater: int) -> str:
     if settings.average != "binary":
         if pairs.vocabulary.is_multilabel:
             return "" if pairs.vocabulary.elements.shape[1] else "every label is empty"
         return "the average samples takes label sets" if settings.average == "samples" else ""
     if pairs.vocabulary.is_multilabel:
         return "label sets and vectors need another average than binary"
-    own, metric = pairs.rater == rater, settings.metric
+    rater_rows, metric = pairs.rater == rater, settings.metric
     positive, label = pairs.vocabulary.code(settings.pos_label), f"the label {settings.pos_label!r}"
-    judge, person = set(pairs.left[own].tolist()), set(pairs.right[own].tolist())
-    given = (judge | person) - {pairs.vocabulary.code(NO_LABEL)}
-    words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(given))
+    judge, person = set(pairs.left[rater_rows].tolist()), set(pairs.right[rater_rows].tolist())
+    codes = (judge | person) - {pairs.vocabulary.code(NO_LABEL)}
+    words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(codes))
     never = {"precision": ("judge", judge), "recall": ("person", person)}
-    who, labels = never.get(metric, ("", given))
+    annotator, labels = never.get(metric, ("", codes))
     reasons = {
-        f"the average binary takes two labels, and these are more: {words}": len(given) > 2,
-        f"neither the judge nor the person gave {label}": positive not in given,
-        f"the {who} never gave {label}, so there is no {metric}": positive not in labels,
+        f"the average binary takes two labels, and these are more: {words}": len(codes) > 2,
+        f"neither the judge nor the person gave {label}": positive not in codes,
+        f"the {annotator} never gave {label}, so there is no {metric}": positive not in labels,
     }
-    return next((why for why, holds in reasons.items() if holds), "")
-
-
-def _by_sample(pairs: Paired, metric: Metric) -> FloatArray:
-    judge, human = (pairs.vocabulary.elements[codes] for codes in (pairs.left, pairs.right))
-    both, *sizes = (each.sum(axis=1) for each in (judge * human, judge, human))
-    whole = {"precision": sizes[0], "recall": sizes[1]}.get(metric, sum(sizes) / 2)
-    return np.asarray(np.divide(both, whole, out=np.zeros(len(pairs)), where=whole > 0))
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -195,21 +192,21 @@ def class_sums(
     vocabulary, pick = pairs.vocabulary, pairs.patterns.pick
     by_element = vocabulary.is_multilabel and not is_whole
     named = np.flatnonzero([label is not NO_LABEL for label in vocabulary.labels])
-    whole = sparse(named, named, None, (len(vocabulary), len(vocabulary)))
-    classes, rater = vocabulary.elements if by_element else whole, pairs.rater[pick]
+    whole_labels = sparse(named, named, None, (len(vocabulary), len(vocabulary)))
+    classes, rater = vocabulary.elements if by_element else whole_labels, pairs.rater[pick]
     judge, human = classes[pairs.left[pick]], classes[pairs.right[pick]]
-    nonzero = [each.nonzero() for each in (judge * human, judge, human)]
+    nonzero = [matrix.nonzero() for matrix in (judge * human, judge, human)]
     values = None
     if agreement is not None:
         nonzero[0], agreed = nonzero[1], agreement[pairs.left[pick], pairs.right[pick]]
         values = np.concatenate([agreed, np.ones(2 * len(agreed))])
     size = max(1, classes.shape[1])
-    places = [rater[one] * size + label for one, label in nonzero]
+    places = [rater[pair_rows] * size + label for pair_rows, label in nonzero]
     keys = np.unique(np.concatenate(places))
     if by_element:  # also classes that neither said
         keys = np.arange(len(pairs.raters) * size)
-    rows = [np.searchsorted(keys, place) + at * len(keys) for at, place in enumerate(places)]
-    columns = np.concatenate([pairs.patterns.pattern[one] for one, _ in nonzero])
+    rows = [np.searchsorted(keys, place) + index * len(keys) for index, place in enumerate(places)]
+    columns = np.concatenate([pairs.patterns.pattern[pair_rows] for pair_rows, _ in nonzero])
     shape = (3 * len(keys), len(pairs.patterns.counts))
     cells = sparse(np.concatenate(rows), columns, values, shape)
     return ClassSums(keys // size, keys % size, cells, pairs.patterns.counts)

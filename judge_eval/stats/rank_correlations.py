@@ -14,7 +14,7 @@ from judge_eval.stats.bootstrap import (
     bootstrap,
     sparse,
 )
-from judge_eval.stats.estimate import one_of
+from judge_eval.stats.estimate import check_option
 from judge_eval.stats.labels import HumanData, Label, grades
 from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired
 
@@ -49,7 +49,7 @@ def rank_correlation(
     0.9129
     """
     pairs = paired(judge, humans)
-    one_of("coefficient", coefficient, Coefficient)
+    check_option("coefficient", coefficient, Coefficient)
     # Noise in the last digits of a grade is no difference.
     places = np.unique(np.round(grades(pairs.vocabulary, order), 12), return_inverse=True)[1]
     both, sizes = np.stack([places[pairs.left], places[pairs.right]]), pairs.n_by_rater
@@ -59,28 +59,30 @@ def rank_correlation(
     correlate = _kendall if coefficient == "kendall" else _spearman
 
     def correlations(drawn: FloatArray) -> FloatArray:
-        return np.stack([correlate(grid, drawn[own]) for grid, own in grids])
+        return np.stack([correlate(grid, drawn[rater_patterns]) for grid, rater_patterns in grids])
 
-    intervals, of_mean, values, resampled = None, None, np.empty(0), np.empty((len(sizes), 0))
+    intervals, mean_interval, values, resampled = None, None, np.empty(0), np.empty((len(sizes), 0))
     if coefficient == "kendall" and any(len(row) > _MOST_PAIRS for row in rows):
         from scipy.stats import kendalltau  # type: ignore[import-untyped]  # slow to import
 
-        owns = [both[:, pairs.rater == rater] for rater in range(len(sizes))]
-        values = np.array([kendalltau(*own).statistic for own in owns])
-        of_mean = Bounds(None, None, "no interval: too many different grades to resample tau")
-        intervals = [of_mean] * len(sizes)
+        grades_by_rater = [both[:, pairs.rater == rater] for rater in range(len(sizes))]
+        values = np.array([kendalltau(*rater_grades).statistic for rater_grades in grades_by_rater])
+        mean_interval = Bounds(None, None, "no interval: too many different grades to resample tau")
+        intervals = [mean_interval] * len(sizes)
     elif len(pairs):
-        every = np.arange(len(counts))
-        each = sparse(every, every, None, (len(counts), len(counts)))
+        pattern_numbers = np.arange(len(counts))
+        cells = sparse(pattern_numbers, pattern_numbers, None, (len(counts), len(counts)))
         values, resampled = bootstrap(
-            each, counts, correlations, resampling.rng, resampling.resamples
+            cells, counts, correlations, resampling.rng, resampling.resamples
         )
     values[sizes < FEWEST] = np.nan
     resampled[np.isnan(values)] = np.nan
     constant = "one of the two gave every item the same grade, so there is no order to compare"
     few = f"it takes {FEWEST} items that both graded, and there are"
-    why = [f"{few} {n}" if n < FEWEST else constant for n in sizes.tolist()]
-    return averaged(pairs, values, resampled, resampling, why, intervals=intervals, of_mean=of_mean)
+    reasons = [f"{few} {n}" if n < FEWEST else constant for n in sizes.tolist()]
+    return averaged(
+        pairs, values, resampled, resampling, reasons, intervals=intervals, of_mean=mean_interval
+    )
 
 
 def _spearman(places: IntArray, drawn: FloatArray) -> FloatArray:

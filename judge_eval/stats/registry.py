@@ -25,7 +25,7 @@ class Scorer(Extension):
         raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
 
-class _BuiltIn(Scorer):
+class _BuiltInScorer(Scorer):
     version = "1"
 
     def __init__(self, name: str, title: str, description: str, factory: str) -> None:
@@ -53,43 +53,43 @@ class _Registered(Scorer):
 
 SCORERS: Final = Registry[Scorer](
     Scorer,
-    _BuiltIn(
+    _BuiltInScorer(
         "classification",
         "Classification",
         "Accuracy, precision, recall and F1 against each person.",
         "ClassificationScorer",
     ),
-    _BuiltIn(
+    _BuiltInScorer(
         "cohen_kappa",
         "Cohen’s kappa",  # noqa: RUF001
         "Agreement beyond chance, with each person.",
         "CohenKappaScorer",
     ),
-    _BuiltIn(
+    _BuiltInScorer(
         "alt_test",
         "Alternative Annotator Test",
         "Whether a judge may take the place of a person.",
         "alt_test_scorer",
     ),
-    _BuiltIn(
+    _BuiltInScorer(
         "text_similarity",
         "Text similarity",
         "How alike free texts are, letter by letter.",
         "TextSimilarityScorer",
     ),
-    _BuiltIn(
+    _BuiltInScorer(
         "semantic_similarity",
         "Semantic similarity",
         "How near free texts are in meaning, by an embedder.",
         "SemanticSimilarityScorer",
     ),
-    _BuiltIn(
+    _BuiltInScorer(
         "krippendorff_alpha",
         "Krippendorff’s alpha",  # noqa: RUF001
         "Agreement of all who labelled, a judge among them.",
         "KrippendorffAlphaScorer",
     ),
-    _BuiltIn(
+    _BuiltInScorer(
         "rank_correlation",
         "Rank correlation",
         "Whether a judge puts items in the order of each person.",

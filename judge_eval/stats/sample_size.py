@@ -109,5 +109,7 @@ def _outcomes(people: IntArray, judge: IntArray, sizes: Sequence[int]) -> IntArr
     with_judge = with_judge - (people == judge[:, np.newaxis])
     ahead = with_human - with_judge
     upto = np.array(sizes) - 1
-    counted = [np.cumsum(which, axis=-1)[..., upto] for which in (ahead == 0, ahead > 0, ahead < 0)]
+    counted = [
+        np.cumsum(is_case, axis=-1)[..., upto] for is_case in (ahead == 0, ahead > 0, ahead < 0)
+    ]
     return np.stack(counted, axis=-1).swapaxes(1, 2)

@@ -10,7 +10,7 @@ from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
-from judge_eval.stats.estimate import Estimate, no_figure, one_of
+from judge_eval.stats.estimate import Estimate, check_option, no_figure
 from judge_eval.stats.kappa import Level, Weights, band, cohen_kappa, krippendorff_alpha
 from judge_eval.stats.labels import (
     HumanLabels,
@@ -268,8 +268,8 @@ class ClassificationScorer(PairScorer):
         outcome = classification(pairs, **vars(settings))
         options = {"pos_label": str(settings.pos_label), "average": settings.average}
         warning = f"{number_of(wrong, 'item')} without the judge's label counted as wrong"
-        used = {} if settings.metric == "accuracy" else options
-        metadata = {**INDIVIDUAL, **used, "missing": settings.missing}
+        metric_options = {} if settings.metric == "accuracy" else options
+        metadata = {**INDIVIDUAL, **metric_options, "missing": settings.missing}
         return self.own_result(
             [outcome.figure], outcome.by_human, [warning] if wrong else (), metadata
         )
@@ -286,7 +286,7 @@ class CohenKappaScorer(PairScorer):
         order: Sequence[Label] = (),
     ) -> None:
         super().__init__("cohens_kappa" if weights is None else f"cohens_kappa_{weights}")
-        one_of("weights", weights or "linear", Weights)
+        check_option("weights", weights or "linear", Weights)
         self.weights = weights
         self.kappa = partial(cohen_kappa, weights=weights, order=order, resampling=resampling)
 
@@ -336,7 +336,7 @@ class KrippendorffAlphaScorer(BuiltInScorer):
         order: Sequence[Label] = (),
     ) -> None:
         super().__init__("krippendorff_alpha" + f"_{level}" * (level != "nominal"))
-        one_of("level", level, Level)
+        check_option("level", level, Level)
         self.level = level
         self.alpha = partial(krippendorff_alpha, level=level, order=order, resampling=resampling)
 
@@ -417,12 +417,12 @@ class AltTestScorer(BuiltInScorer):
         people = outcome.by_human.items()
         metadata = {
             "human_advantage_probabilities": {
-                name: [each.judge_advantage, each.human_advantage] for name, each in people
+                name: [against.judge_advantage, against.human_advantage] for name, against in people
             },
-            "p_values": {name: each.p_values for name, each in people},
-            "won_against": {name: each.rejected for name, each in people},
-            "items": {name: each.n for name, each in people},
-            "tests": {name: each.test for name, each in people},
+            "p_values": {name: against.p_values for name, against in people},
+            "won_against": {name: against.rejected for name, against in people},
+            "items": {name: against.n for name, against in people},
+            "tests": {name: against.test for name, against in people},
             "passes": outcome.passes,
             "outcome": outcome.outcome,
             "in_words": in_words(outcome),
@@ -437,7 +437,7 @@ class AltTestScorer(BuiltInScorer):
             "scoring_method": "leave_one_out_cross_validation",
         }
         figures = outcome.winning_rate[outcome.epsilon], outcome.advantage_probability
-        by_human = {name: each.figure for name, each in people}
+        by_human = {name: against.figure for name, against in people}
         result = self.own_result(figures, by_human, advice(outcome, settings), metadata)
         return replace(result, series={"winning_rate": outcome.winning_rate})
 

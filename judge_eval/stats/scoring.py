@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
-from judge_eval.stats.estimate import Estimate, LeftOut, left_out, no_figure, one_of, require
+from judge_eval.stats.estimate import Estimate, LeftOut, check_option, left_out, no_figure, require
 from judge_eval.stats.labels import (
     HumanLabels,
     Item,
@@ -77,9 +77,9 @@ class MetricConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "task_names", tuple(self.task_names))
         tasks, strategy = len(self.task_names), self.task_strategy
-        one_of("task_strategy", strategy, TaskStrategy, MetricInvalid)
+        check_option("task_strategy", strategy, TaskStrategy, MetricInvalid)
         aggregation = self.annotator_aggregation
-        one_of("annotator_aggregation", aggregation, AnnotatorAggregation, MetricInvalid)
+        check_option("annotator_aggregation", aggregation, AnnotatorAggregation, MetricInvalid)
         takes_one, names = strategy == "single", ", ".join(self.task_names)
         takes = "exactly one task" if takes_one else "two or more tasks"
         require(
@@ -151,18 +151,20 @@ async def score_async(
     """Compute metrics of judges, waiting for all scorers that have to wait at the same time."""
     check_names(configs)
 
-    async def of_judge(
+    async def score_judge(
         config: MetricConfig, people: Mapping[str, _People], judge: str, tasks: Tasks
     ) -> ScoreResult:
         answers = _by_task(config, tasks)
         waiting = (_of_task(config, task, judge, answers[task], people[task]) for task in people)
         return _mean_of_results(await asyncio.gather(*waiting))
 
-    async def of_metric(config: MetricConfig) -> list[ScoreResult]:
+    async def score_metric(config: MetricConfig) -> list[ScoreResult]:
         people = _people(config, humans)
-        return await asyncio.gather(*(of_judge(config, people, *each) for each in judges.items()))
+        return await asyncio.gather(
+            *(score_judge(config, people, *judge_tasks) for judge_tasks in judges.items())
+        )
 
-    results = await asyncio.gather(*map(of_metric, configs))
+    results = await asyncio.gather(*map(score_metric, configs))
     scored = {config.unique_name: part for config, part in zip(configs, results, strict=True)}
     if scores_dir is not None:
         for config in configs:
@@ -196,15 +198,15 @@ class _People(NamedTuple):
 def _people(config: MetricConfig, humans: Annotations) -> dict[str, _People]:
     """Return people's labels of each task, or of all of them together, as the scorer takes them."""
     scorer = config.scorer
-    answers = {human: _by_task(config, given) for human, given in humans.items()}
+    answers = {human: _by_task(config, by_task) for human, by_task in humans.items()}
     scored = {}
     for task in _by_task(config, {}):
-        by_human = {human: given[task] for human, given in answers.items()}
-        every = human_labels(by_human, free_text=scorer.free_text)
-        fits = [scorer.can_score_task(row.label) for row in every]
-        labels, reason = HumanLabels(compress(every, fits), free_text=True), None
-        labels.missing = every.missing
-        unfit = compress(every, map(not_, fits))
+        by_human = {human: by_task[task] for human, by_task in answers.items()}
+        task_labels = human_labels(by_human, free_text=scorer.free_text)
+        fits = [scorer.can_score_task(row.label) for row in task_labels]
+        labels, reason = HumanLabels(compress(task_labels, fits), free_text=True), None
+        labels.missing = task_labels.missing
+        unfit = compress(task_labels, map(not_, fits))
         gaps = _unfit(scorer, [(row.human, row.label) for row in unfit])
         if not labels:
             reason = gaps[0].why if gaps else "no person labelled this task"
@@ -219,8 +221,9 @@ def _people(config: MetricConfig, humans: Annotations) -> dict[str, _People]:
 
 def _unfit(scorer: Scorer, rows: Sequence[tuple[object, Label]]) -> Gaps:
     """Return what a scorer cannot take: one odd label must not cost all others their figure."""
-    why = f"{scorer.scorer_name} cannot take labels such as {repr(rows[0][1])[:60]}" if rows else ""
-    return left_out("labels", [name for name, _ in rows], why)
+    example = repr(rows[0][1])[:60] if rows else ""
+    reason = f"{scorer.scorer_name} cannot take labels such as {example}"
+    return left_out("labels", [name for name, _ in rows], reason)
 
 
 def _by_task(config: MetricConfig, answers: Tasks) -> Tasks:
@@ -228,12 +231,12 @@ def _by_task(config: MetricConfig, answers: Tasks) -> Tasks:
 
     An item that was not labelled for every task has no vector, which counts as a missing label.
     """
-    given = [answers.get(task, {}) for task in config.task_names]
+    labels_by_task = [answers.get(task, {}) for task in config.task_names]
     if config.task_strategy != "multilabel":
-        return dict(zip(config.task_names, given, strict=True))
+        return dict(zip(config.task_names, labels_by_task, strict=True))
     vectors: dict[Item, Vector | None] = {}
-    for item in dict.fromkeys(item for labels in given for item in labels):
-        parts = [clean(x.get(item), free_text=config.scorer.free_text) for x in given]
+    for item in dict.fromkeys(item for labels in labels_by_task for item in labels):
+        parts = [clean(x.get(item), free_text=config.scorer.free_text) for x in labels_by_task]
         vectors[item] = None if None in parts else Vector(parts)
     return {", ".join(config.task_names): vectors}
 

@@ -50,15 +50,15 @@ def self_agreement(items: Sequence[Iterable[Sequence[str]]], prompts: Sequence[i
     >>> round(share.value, 6), share.n, share.method
     (0.444444, 30, 'prompts')
     """
-    each = [item_agreement(orders) for orders in items]
-    repeated = [n for n, value in enumerate(each) if value is not None]
+    agreements = [item_agreement(orders) for orders in items]
+    repeated = [n for n, value in enumerate(agreements) if value is not None]
     if not repeated:
         return NOTHING
     if len(repeated) < FEWEST_ITEMS:
-        why = f"fewer than {FEWEST_ITEMS} items were answered twice"
-        return Share(None, n=len(repeated), comparisons=len(items), why=why)
+        reason = f"fewer than {FEWEST_ITEMS} items were answered twice"
+        return Share(None, n=len(repeated), comparisons=len(items), why=reason)
     number = np.unique([prompts[n] for n in repeated], return_inverse=True)[1]
-    right = np.bincount(number, weights=[each[n] or 0 for n in repeated])
+    right = np.bincount(number, weights=[agreements[n] or 0 for n in repeated])
     votes = np.bincount(number)
     share = share_of_prompts(right, votes, votes, of_ratings=True)
     return replace(share, comparisons=len(items))

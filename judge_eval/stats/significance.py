@@ -96,10 +96,10 @@ def wilcoxon(counts: IntArray, values: FloatArray) -> FloatArray:
     >>> wilcoxon(np.array([6, 1, 3]), penalty([0.0, 0.2])).round(4)
     array([0.3125, 0.0225])
     """
-    there = counts > 0
-    if there.sum() == 1:
-        return np.where(values[:, there][:, 0] < 0, 0.0, 1.0)
-    return np.array([_signed_rank(row[there], counts[there]) for row in values])
+    is_present = counts > 0
+    if is_present.sum() == 1:
+        return np.where(values[:, is_present][:, 0] < 0, 0.0, 1.0)
+    return np.array([_signed_rank(row[is_present], counts[is_present]) for row in values])
 
 
 def _signed_rank(values: FloatArray, counts: IntArray) -> float:

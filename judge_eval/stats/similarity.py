@@ -76,12 +76,12 @@ def text_similarity(
     return _averaged(pairs, _all_texts(pairs), _ratio, best_match, resampling)
 
 
-def _ratio(one: Texts, other: Texts) -> float:
-    unequal = f"{len(one)} texts cannot be compared with {len(other)}"
-    require(len(one) == len(other), unequal, LabelsUnfit)
+def _ratio(left: Texts, right: Texts) -> float:
+    unequal = f"{len(left)} texts cannot be compared with {len(right)}"
+    require(len(left) == len(right), unequal, LabelsUnfit)
     parts = [
         SequenceMatcher(None, a.lower().strip(), b.lower().strip()).ratio()
-        for a, b in zip(one, other, strict=True)
+        for a, b in zip(left, right, strict=True)
     ]
     return sum(parts) / len(parts)
 
@@ -111,13 +111,13 @@ def _averaged(
     """Average how alike the texts of pairs are, or say why; the best ones only of `best_match`."""
     compare = cache(alike)
     values, failed = np.full(len(pairs), np.nan), defaultdict(list)
-    for at, (left, right) in enumerate(zip(pairs.left, pairs.right, strict=True)):
+    for row, (left, right) in enumerate(zip(pairs.left, pairs.right, strict=True)):
         value = compare(texts[left], texts[right])
         if isinstance(value, str):
-            failed[value].append(pairs.names[pairs.item[at]])
+            failed[value].append(pairs.names[pairs.item[row]])
         else:
-            values[at] = value
-    gaps = [gap for why, names in failed.items() for gap in left_out("labels", names, why)]
+            values[row] = value
+    gaps = [gap for failure, names in failed.items() for gap in left_out("labels", names, failure)]
     keep = ~np.isnan(values)
     if best_match:  # what could not be compared may have been the best
         keep = ~np.isin(pairs.item, pairs.item[~keep])
@@ -182,8 +182,8 @@ def semantic_similarity(
     """
     pairs = paired(judge, humans, free_text=True)
     texts = _all_texts(pairs)
-    used = {text for code in {*pairs.left, *pairs.right} for text in texts[code]}
-    alike = partial(_cosine, *_embedded(sorted(used), embed, batch_size))
+    compared_texts = {text for code in {*pairs.left, *pairs.right} for text in texts[code]}
+    alike = partial(_cosine, *_embedded(sorted(compared_texts), embed, batch_size))
     return _averaged(pairs, texts, alike, best_match, resampling, embed.model)
 
 
@@ -199,8 +199,8 @@ def _embedded(
             rows = embed(batch)
         except EmbeddingFailed as error:
             rows = [error] * len(batch)
-        given = f"{embed.model} gave {len(rows)} embeddings of {len(batch)} texts"
-        require(len(rows) == len(batch), given)
+        message = f"{embed.model} gave {len(rows)} embeddings of {len(batch)} texts"
+        require(len(rows) == len(batch), message)
         for text, row in zip(batch, rows, strict=True):
             if isinstance(row, EmbeddingFailed):
                 failed[text] = f"{embed.model}: {row}"
@@ -230,14 +230,14 @@ def _unit(row: npt.ArrayLike | None, size: int) -> FloatArray | str:
 
 
 def _cosine(
-    vectors: Mapping[str, FloatArray], failed: Mapping[str, str], one: Texts, other: Texts
+    vectors: Mapping[str, FloatArray], failed: Mapping[str, str], left: Texts, right: Texts
 ) -> float | str:
-    reasons = [failed[text] for text in (*one, *other) if text in failed]
+    reasons = [failed[text] for text in (*left, *right) if text in failed]
     if reasons:
         return reasons[0]
-    if len(one) != len(other):
-        return f"{len(one)} texts cannot be compared with {len(other)}"
-    either = zip(one, other, strict=True)
+    if len(left) != len(right):
+        return f"{len(left)} texts cannot be compared with {len(right)}"
+    either = zip(left, right, strict=True)
     return float(np.mean([np.clip(vectors[a] @ vectors[b], -1, 1) for a, b in either]))
 
 

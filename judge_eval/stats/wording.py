@@ -17,7 +17,7 @@ import numpy as np
 from humanjudge.lib.text import fixed, listed, number_of, odds
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import tie_group_members
-from judge_eval.stats.claims import Claims
+from judge_eval.stats.claims import JudgeClaims
 from judge_eval.stats.estimate import LEADS, WELL_COVERED
 from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, Forecast
 from judge_eval.stats.evidence_order import MOST_MEDIANS
@@ -70,8 +70,8 @@ def difference_in_words(
     ends = [end for end in (low, high) if end is not None and end == end]
     # As many decimals as the smallest of them needs to be told from nothing.
     points, *interval = (
-        fixed(100 * each, 0 if abs(each) >= 0.0095 or not each else 1)
-        for each in (difference, *ends)
+        fixed(100 * number, 0 if abs(number) >= 0.0095 or not number else 1)
+        for number in (difference, *ends)
     )
     unit = "point" if points in ("1", "-1") else "points"
     return f"{points} {unit}", " to ".join(interval)
@@ -102,9 +102,9 @@ class Words:
     Examples
     --------
     >>> from judge_eval.stats.claims import claims
-    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
-    >>> opened = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
-    >>> voted = (Voted(40 + n, n, 0, voter=n // 20) for n in range(40))
+    >>> from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
+    >>> opened = [ItemOpened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
+    >>> voted = (VoteCast(40 + n, n, 0, voter=n // 20) for n in range(40))
     >>> entered = enter([*opened, *voted], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [1.0, 0.2, 0.5]
     >>> claimed = claims(entered, is_baseline, np.array(agreement))
@@ -120,7 +120,7 @@ class Words:
     """
 
     names: Sequence[str]
-    claims: Claims
+    claims: JudgeClaims
     order: Sequence[int]
     agreement: Sequence[float | None]
     coverage: Sequence[float | None]
@@ -181,8 +181,8 @@ class Words:
         """The judge that leads by one voter's votes alone, and the one it leads; None if none."""
         first, *others = self.judges or [0]
         rivals = [*others, *self._floor_of(first)] if self.claims.best == first else others[:1]
-        by_one = (n for n in rivals if self.claims.by_one[first, n])
-        return next(((first, n) for n in by_one), None)
+        carried_rivals = (n for n in rivals if self.claims.by_one[first, n])
+        return next(((first, n) for n in carried_rivals), None)
 
     def headline(self) -> list[str]:
         """Say who leads and by how much, and by which votes, or what is missing for it.
@@ -220,7 +220,7 @@ class Words:
         headline, people = self._sentences(), ""
         if self.people is not None:
             people = f"Among themselves they agree on {_percent(self.people)}."
-        every = [
+        candidates = [
             ("Asked", self._partly_asked()),
             ("Unanswered", self._unanswered()),
             ("Changed", self._changed()),
@@ -231,14 +231,14 @@ class Words:
             (SELF_AGREEMENT, self._flipping()),
             ("People", people if self._tells and not self._by_chance() else ""),
         ]
-        points = [(lead, text) for lead, text in every if text and text not in headline]
+        points = [(lead, text) for lead, text in candidates if text and text not in headline]
         return points[:MOST_POINTS]
 
     def notes(self) -> list[str]:
         """Say what else one must know to read the figures."""
         if not self.votes or not self.judges:
             return []
-        gone = [self._claim(one, other) for one, other, _ in self.withdrawn]
+        gone = [self._claim(winner, loser) for winner, loser, _ in self.withdrawn]
         lost = [f"No longer claimed: {listed(_first(gone, 'more'))}."] if gone else []
         return [*lost, *self._never_right(), *self._cut(), *self._lack()]
 
@@ -328,14 +328,17 @@ class Words:
 
     @cached_property
     def _basis(self) -> str:
-        votes, on = number_of(self.votes, "vote"), f" on {number_of(self.prompts, 'prompt')}"
+        votes = number_of(self.votes, "vote")
+        on_prompts = f" on {number_of(self.prompts, 'prompt')}"
         people = f"{self.voters:,} {'person' if self.voters == 1 else 'people'}"
         if self.labels:
             labels = "labels of the file"
             return (
-                f"{votes} of {people} and {labels}{on}" if self.voters else f"{votes}{on}, {labels}"
+                f"{votes} of {people} and {labels}{on_prompts}"
+                if self.voters
+                else f"{votes}{on_prompts}, {labels}"
             )
-        return f"{votes} of {people}{on}" if self.voters > 1 else f"{votes}{on}"
+        return f"{votes} of {people}{on_prompts}" if self.voters > 1 else f"{votes}{on_prompts}"
 
     @property
     def _one_voted(self) -> str:
@@ -356,9 +359,9 @@ class Words:
             left = [n for n in left if n not in tier]
         return tiers
 
-    def _weakest_of(self, some: Sequence[int], others: Sequence[int]) -> tuple[int, int]:
+    def _weakest_of(self, leaders: Sequence[int], rivals: Sequence[int]) -> tuple[int, int]:
         """Of those and the others, the two with the least evidence between them."""
-        pairs = ((one, other) for one in some for other in others)
+        pairs = ((leader, rival) for leader in leaders for rival in rivals)
         return min(pairs, key=lambda pair: (self.claims.evidence[pair], pair))
 
     @cached_property
@@ -383,9 +386,9 @@ class Words:
         ending = f"{self._basis}{self._one_voted}{outlook}."
         if is_settled:
             return [*(alike[:1] or [f"{self._share_of(first)}."]), ending]
-        sentence = self._standing(has_shares=True)
+        sentence = self._order_sentence(has_shares=True)
         if self._is_long(sentence, ending):
-            sentence = self._standing(has_shares=False)
+            sentence = self._order_sentence(has_shares=False)
         for shorter in (outlook, ""):
             if self._is_long(sentence, ending):
                 ending = f"{number_of(self.votes, 'vote')}{shorter}."
@@ -393,7 +396,7 @@ class Words:
             sentence = f"{self._share_of(first)}, not settled"
         return [f"{sentence}.", ending]
 
-    def _standing(self, *, has_shares: bool) -> str:
+    def _order_sentence(self, *, has_shares: bool) -> str:
         (first, *_), (judge, rival) = self.judges, self._compared
         name = self._with_shares if has_shares else self._so_many
         if self._worse:
@@ -441,7 +444,7 @@ class Words:
 
     def _enough(self, judge: int, rival: int) -> str:
         return " of ".join(
-            odds(of[judge, rival]) for of in (self.claims.evidence, self.claims.needed)
+            odds(matrix[judge, rival]) for matrix in (self.claims.evidence, self.claims.needed)
         )
 
     def _with_shares(self, judges: Sequence[int]) -> str:
@@ -449,10 +452,10 @@ class Words:
             return self._so_many(judges)
         return listed(f"{self.names[n]} ({_percent(self.agreement[n])})" for n in judges)
 
-    def _is_equal(self, one: int, other: int) -> bool:
+    def _is_equal(self, first: int, second: int) -> bool:
         """Whether two are practically the same, or gave the same verdict on every item."""
-        is_copy = any(one in group and other in group for group in self.identical)
-        return bool(self.claims.same[one, other]) or is_copy
+        is_copy = any(first in group and second in group for group in self.identical)
+        return bool(self.claims.same[first, second]) or is_copy
 
     @cached_property
     def _rivals(self) -> list[int]:
@@ -481,8 +484,8 @@ class Words:
 
     @property
     def _points_both_ways(self) -> bool:
-        one, other = self._compared
-        return self.claims.standing(one, other) in ("beats", "was ahead", "both ways")
+        judge, rival = self._compared
+        return self.claims.pair_state(judge, rival) in ("beats", "was ahead", "both ways")
 
     def _outlook(self) -> str:
         """Say how many more votes settle what is open; nothing where none are to be asked for."""
@@ -496,13 +499,13 @@ class Words:
         votes = claims.forecast[pair[0]][pair[1]]
         if votes is None:
             return "; more votes will not settle this"
-        far = ", perhaps far more" if votes.high is None else ""
+        far_note = ", perhaps far more" if votes.high is None else ""
         if not claims.can_reach[pair]:
-            return f"; add prompts: {self._range(votes)} votes on new ones{far}"
+            return f"; add prompts: {self._range(votes)} votes on new ones{far_note}"
         left = claims.votes_left
         planned = f"only {left:,} {'is' if left == 1 else 'are'}" if left else "no more are"
         short = f", and {planned} planned: raise the votes wanted" if votes.low > left else ""
-        return f"; {self._range(votes)} more votes{short or far}"
+        return f"; {self._range(votes)} more votes{short or far_note}"
 
     @staticmethod
     def _range(votes: Forecast) -> str:
@@ -518,8 +521,8 @@ class Words:
             f"{self.names[n]} was asked about {few:,} of {number_of(most, self.noun)}"
             for n, (few, most) in self.asked_about.items()
         ]
-        which = "these" if len(parts) == 1 else "those of each"
-        ending = f": what is said here of it is about {which}, and makes it no best judge."
+        subset = "these" if len(parts) == 1 else "those of each"
+        ending = f": what is said here of it is about {subset}, and makes it no best judge."
         return f"{listed(parts)}{ending}" if parts else ""
 
     def _unanswered(self) -> str:
@@ -528,14 +531,17 @@ class Words:
         low = [n for n in self.judges if (self.coverage[n] or 0) < WELL_COVERED]
         low.sort(key=lambda n: self.coverage[n] or 0)
         texts = [f"{self.names[n]} left {_percent(1 - (self.coverage[n] or 0))}" for n in low]
-        parts = [f"{self._some(self.silent)} answered nothing"] if self.silent else []
+        parts = [f"{self._list_names(self.silent)} answered nothing"] if self.silent else []
         parts += [f"{listed(_first(texts, 'others less'))} unanswered"] if texts else []
         return f"{'; '.join(parts)}." if parts else ""
 
     def _changed(self) -> str:
-        reasons = dict.fromkeys(why for *_, why in self.withdrawn)
-        counts = {why: sum(why == each for *_, each in self.withdrawn) for why in reasons}
-        texts = [f"{why}: {number_of(n, 'claim')} withdrawn" for why, n in counts.items()]
+        reasons = dict.fromkeys(reason for *_, reason in self.withdrawn)
+        counts = {
+            reason: sum(reason == withdrawal_reason for *_, withdrawal_reason in self.withdrawn)
+            for reason in reasons
+        }
+        texts = [f"{reason}: {number_of(n, 'claim')} withdrawn" for reason, n in counts.items()]
         return f"{'; '.join(texts).capitalize()}." if texts else ""
 
     def _floor(self) -> str:
@@ -614,7 +620,7 @@ class Words:
         first, *others = self.judges
         for low in [*others, *self._floor_of(first)]:
             for judge, rival in ((first, low), (low, first)):
-                if self.claims.standing(judge, rival) == "was ahead":
+                if self.claims.pair_state(judge, rival) == "was ahead":
                     beside = f"Beside {self.names[rival]}, " if len(self.judges) > 2 else ""
                     until = f"until vote {self.claims.until[judge][rival]:,}"
                     ahead = f"{beside}{self.names[judge]} was ahead {until}"
@@ -626,10 +632,10 @@ class Words:
         judges, same = self.judges, self.claims.same
         copies = [[n for n in self.order if n in group] for group in self.identical]
         copied = f"gave the same verdict on every {self.noun}"
-        groups = [(group, f"{self._some(group)} {copied}.") for group in copies]
+        groups = [(group, f"{self._list_names(group)} {copied}.") for group in copies]
         alone = [n for n in judges if not any(n in group[1:] for group in copies)]
         members = tie_group_members(~same[np.ix_(alone, alone)])
-        near = [[alone[at] for at in group] for group in members if len(group) > 1]
+        near = [[alone[place] for place in group] for group in members if len(group) > 1]
         return [*groups, *((group, self._alike(group)) for group in near)]
 
     @property
@@ -640,7 +646,7 @@ class Words:
         """Say of judges that they hardly differ; alike they are where none beats another."""
         one_beats = self.claims.beats[np.ix_(group, group)].any()
         alike = "differ" if one_beats else "are practically the same: they differ"
-        return f"{self._some(group)} {alike} by {self.little} of agreement per vote."
+        return f"{self._list_names(group)} {alike} by {self.little} of agreement per vote."
 
     def _equals(self, headline: Sequence[str]) -> list[str]:
         if not self._tells:
@@ -663,20 +669,19 @@ class Words:
 
     # --- the notes ------------------------------------------------------------------------------
 
-    def _claim(self, one: int, other: int | None) -> str:
-        if other is None:
-            return f"{self.names[one]} is the best judge"
-        is_baseline = bool(self.claims.is_baseline[one])
-        return claim_in_words(self.names[one], self.names[other], is_baseline)
+    def _claim(self, winner: int, loser: int | None) -> str:
+        if loser is None:
+            return f"{self.names[winner]} is the best judge"
+        is_baseline = bool(self.claims.is_baseline[winner])
+        return claim_in_words(self.names[winner], self.names[loser], is_baseline)
 
     def _never_right(self) -> Iterator[str]:
-        """Name judges with answers that no vote can equal."""
         for choice, counts in self.impossible.items():
             judges = [n for n in self.order if counts.get(n)]
             texts = [f"{self.names[n]} (on {number_of(counts[n], self.noun)})" for n in judges]
             if texts:
-                who = listed(_first(texts, "more"))
-                yield f"No vote can be “{choice}” here, so that answer is never right: {who}."
+                names = listed(_first(texts, "more"))
+                yield f"No vote can be “{choice}” here, so that answer is never right: {names}."
 
     def _cut(self) -> Iterator[str]:
         if cut := self.claims.cut:
@@ -693,11 +698,11 @@ class Words:
         without = [n for n in self.judges if self.floor and not self.claims.floor[n].any()]
         if without:
             orders = "answered in the orders in which they were asked"
-            yield f"No baseline {orders}, so their floor is not known: {self._some(without)}."
+            yield f"No baseline {orders}, so their floor is not known: {self._list_names(without)}."
 
     # --- parts of sentences ---------------------------------------------------------------------
 
-    def _some(self, judges: Sequence[int]) -> str:
+    def _list_names(self, judges: Sequence[int]) -> str:
         return listed(_first([self.names[n] for n in judges], "more"))
 
     def _names(self, judges: Sequence[int], word: str = "and") -> str:

@@ -19,7 +19,7 @@ from django.db.models.functions import TruncQuarter
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import listed
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
-from judge_eval.findings.filters import WHOLE, Slice
+from judge_eval.findings.filters import WHOLE_RUN, Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.selectors import counts_as_judge
 from reports.composite.compute import Tally, quarter_of
@@ -72,7 +72,9 @@ class Outputs:
     A part has only the outputs of its pairs.
     """
 
-    def __init__(self, run: Run, configs: Sequence[CompositeConfig], part: Slice = WHOLE) -> None:
+    def __init__(
+        self, run: Run, configs: Sequence[CompositeConfig], part: Slice = WHOLE_RUN
+    ) -> None:
         self._run, self._part = run, part
         self._judges = {judge for config in configs for judge in config.judges.values()}
         self._compared = _items(run, part)

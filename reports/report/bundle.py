@@ -30,7 +30,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.exchange.bundle import BundleError, End
 from judge_eval.exchange.export import LedgerNotWhole, project_ledger, project_rows
 from judge_eval.exchange.restore import Restoring
-from judge_eval.findings.filters import WHOLE
+from judge_eval.findings.filters import WHOLE_RUN
 from judge_eval.models import Findings, Import, Run, Verdict
 from judge_eval.objects import UNASKED, Objects, unsealed_verdicts
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
@@ -283,7 +283,7 @@ def differences(report: Report, project: Project) -> Iterator[Difference]:
     runs.exclude(pk__in=reported).update(archived_at=report.made_at)
     for run in runs.select_related("queue__project"):
         data = computed_again(run, reported.get(str(run.pk))).stored()
-        Findings.objects.update_or_create({"data": data}, run=run, part=str(WHOLE))
+        Findings.objects.update_or_create({"data": data}, run=run, part=str(WHOLE_RUN))
     of_run = None if report.counted else Run.objects.get(pk=report.runs[0].id)
     computed = report_of(project, of_run)
     return unequal(report.model_dump(mode="json"), computed.model_dump(mode="json"))

@@ -6,7 +6,7 @@ from math import isclose
 from typing import Any, Final, NamedTuple
 
 from judge_eval.findings.filters import Slice
-from judge_eval.findings.model import Before, RunFindings
+from judge_eval.findings.model import FormerClaims, RunFindings
 from judge_eval.models import Run
 from reports.report.not_covered import NOT_COMPARED
 from voting.kinds import kind_of
@@ -47,7 +47,7 @@ def computed_again(run: Run, reported: RunFindings | None, part: str = "") -> Ru
     repeats_by_judge = {judge.id: Repeats(judge.self_agreement, judge.flips) for judge in judges}
     repeats = [repeats_by_judge.get(str(judge.pk), Repeats()) for judge in outcomes.judges]
     claims = claims.model_copy(update={"withdrawn": withdrawn})
-    before = Before([judge.id for judge in judges], claims, seq)
+    before = FormerClaims([judge.id for judge in judges], claims, seq)
     return findings(outcomes._replace(repeats=repeats), before)
 
 

@@ -15,7 +15,7 @@ from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
 from judge_eval.findings.disputed import disputed_pairs
-from judge_eval.findings.filters import WHOLE
+from judge_eval.findings.filters import WHOLE_RUN
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Board, Findings, JudgeRating, Run, Verdict
 from judge_eval.voter_stats import HOUR, votes_over_time
@@ -68,7 +68,7 @@ def report_of(project: Project, run: Run | None) -> Report:
     else:
         results = _results([run])
         if not results:
-            row = Findings.objects.filter(run=run, part=str(WHOLE)).first()
+            row = Findings.objects.filter(run=run, part=str(WHOLE_RUN)).first()
             raise NotComputed((row and row.failure) or COMPUTING)
         results[0].disputed = _disputed(run, results[0].findings)
         votes = Entry.objects.filter(counted_in(run.queue), project=project, queue=run.queue)
@@ -119,7 +119,7 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
     The composites of so many runs are computed with some more.
     """
     runs_by_id = {run.pk: run for run in runs}
-    computed = Findings.objects.filter(run__in=runs_by_id, part=str(WHOLE), data__isnull=False)
+    computed = Findings.objects.filter(run__in=runs_by_id, part=str(WHOLE_RUN), data__isnull=False)
     elo: dict[UUID, dict[str, float]] = defaultdict(dict)
     ratings = JudgeRating.objects.filter(judge__run__in=runs_by_id)
     for run, judge, rating in ratings.values_list("judge__run", "judge", "elo"):
@@ -202,7 +202,7 @@ def _disputed(run: Run, findings: RunFindings) -> list[DisputedRow]:
             people=row.votes,
             judges=row.verdicts,
             wrong=row.wrong,
-            of=row.of,
+            of=row.judged,
         )
         for row in disputed_pairs(run, findings.disputed[:MOST_DISPUTED])
     ]

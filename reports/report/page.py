@@ -9,7 +9,7 @@ from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, percent_span
 from humanjudge.lib.text import fixed, listed, number_of
 from humanjudge.listing import Column, Listing
-from judge_eval.findings.columns import MAIN, Value, elo_cell
+from judge_eval.findings.columns import MAIN_COLUMNS, Value, elo_cell
 from judge_eval.findings.corrected_table import corrected_rates
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.findings.model import JudgeFindings
@@ -252,7 +252,7 @@ def _judges(run: RunResults) -> Table:
     rows = with_people([_figures(run, judge) for judge in findings.best_first()], findings)
     unknown = unknown_columns(rows)
     by_order = findings.unordered is not None
-    columns = telling_columns(MAIN, unknown, kind_of(run), by_order=by_order)
+    columns = telling_columns(MAIN_COLUMNS, unknown, kind_of(run), by_order=by_order)
     table = judge_table(f"Judges of {run.name}", columns, rows)
     topics = unknown_topics(unknown)
     return replace(table, unknown=f"Judges have no {listed(topics, 'or')}." if topics else "")

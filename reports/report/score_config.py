@@ -29,8 +29,8 @@ from humanjudge.lib.validation import (
 
 # Of its names only what is used is imported: web servers check configurations and compute nothing.
 from judge_eval import stats
-from judge_eval.config.validate_run import why_absent
-from judge_eval.findings.filters import LONGEST, WHOLE, Slice
+from judge_eval.config.validate_run import absence_reason
+from judge_eval.findings.filters import LONGEST, WHOLE_RUN, Slice
 
 MOST_METRICS: Final = 100
 MOST_RESAMPLES: Final = 100_000
@@ -68,7 +68,7 @@ class ScoreConfig(NamedTuple):
 
     metrics: tuple[stats.MetricConfig, ...]
     style: GivenStyle = ""
-    part: Slice = WHOLE
+    part: Slice = WHOLE_RUN
 
 
 class _Metric(Part):
@@ -203,7 +203,7 @@ def is_safe(name: object) -> bool:
 
 def _factory(name: str, reach: Reach) -> Callable[..., object]:
     if name in stats.SCORERS:
-        if reason := why_absent(name, stats.SCORERS, "scorer", reach.off):
+        if reason := absence_reason(name, stats.SCORERS, "scorer", reach.off):
             raise ValueError(reason)
         return lambda **options: stats.make_scorer(name, **options)
     folder = reach.folder

@@ -7,7 +7,7 @@ from django.test import Client
 
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.findings.alt_test import answers_of
-from judge_eval.findings.filters import WHOLE
+from judge_eval.findings.filters import WHOLE_RUN
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Findings, Run
 from judge_eval.pages import alt_test
@@ -279,7 +279,7 @@ def test_the_epsilon_that_was_settled_with_the_run_decides():
 def answers(*records):
     run = imported({"item": "i1", "output": "x"}, *records)
     votes = Entry.objects.filter(queue=run.queue, kind="vote")
-    [asked, *further] = answers_of(run, WHOLE, votes, {0}, judges=1)
+    [asked, *further] = answers_of(run, WHOLE_RUN, votes, {0}, judges=1)
     said = [[*by.values()] for by in (asked.people, asked.judges)]
     assert further == []
     return [[answer for by_place in each for answer in by_place.values()] for each in said]

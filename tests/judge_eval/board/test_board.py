@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from judge_eval.findings.filters import WHOLE
+from judge_eval.findings.filters import WHOLE_RUN
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Findings
 from judge_eval.pages.board import _headline
@@ -291,7 +291,7 @@ def test_what_stands_beside_the_points_leaves_them_three():
     told = [BoardPoint("Floor", f"{number}.") for number in range(3)]
     board = SimpleNamespace(votes=1, run=None)
     figures = RunFindings.model_construct(words="So it is.", more=["A: b."] * 3, judges=[])
-    said = _headline(None, board, WHOLE, figures, told[:2])
+    said = _headline(None, board, WHOLE_RUN, figures, told[:2])
     assert [point.lead for point in said["points"]] == ["Floor", "Floor", "A"]
 
 

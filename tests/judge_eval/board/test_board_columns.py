@@ -8,7 +8,7 @@ from humanjudge.lib.tables import DASH
 from judge_eval.findings.columns import (
     COLUMNS,
     FILE_COLUMNS,
-    MAIN,
+    MAIN_COLUMNS,
     elo_cell,
     file_row,
     people_file_row,
@@ -125,7 +125,7 @@ def test_no_two_columns_have_one_key_and_every_one_is_explained():
 
 
 def test_the_board_has_at_most_seven_columns():
-    assert len(MAIN) + 1 <= 7
+    assert len(MAIN_COLUMNS) + 1 <= 7
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from judge_eval.stats.evidence import (
     log_wealth,
     thresholds,
 )
-from judge_eval.stats.evidence_order import Opened, Voted, enter
+from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
 from judge_eval.stats.judge_figures import overall_agreement, prompt_interval, shares_by_prompt
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, OutcomesTable
 
@@ -70,12 +70,12 @@ class Run:
                 said = comparison["verdicts"]
                 codes = [CODES[said[n]] if n in said else UNASSIGNED for n in self.names]
                 n = numbers[comparison["id"]] = len(numbers)
-                self.events.append(Opened(n, n, number, comparison["votes_wanted"], codes))
+                self.events.append(ItemOpened(n, n, number, comparison["votes_wanted"], codes))
                 prompt_of.append(number)
         votes = np.zeros((len(numbers), 4), dtype=np.int64)
         for seq, vote in enumerate(recorded["ledger"], start=len(numbers)):
             item, choice = numbers[vote["comparison"]], CODES[vote["choice"]]
-            self.events.append(Voted(seq, item, choice))
+            self.events.append(VoteCast(seq, item, choice))
             votes[item, choice] += 1
         verdicts = np.array([opened.verdicts for opened in self.events[: len(numbers)]], np.int16)
         self.table = OutcomesTable(votes, verdicts)
@@ -207,8 +207,8 @@ def one_against_other(counts, rng):
     kinds = {"both right": [0, 0], "first only": [0, 1], "second only": [1, 0], "neither": [1, 1]}
     rows = [kinds[name] for name, count in counts.items() for _ in range(count)]
     items = rng.permutation(len(rows)).tolist()
-    opened = [Opened(n, n, n, 1, rows[item]) for n, item in enumerate(items)]
-    voted = [Voted(len(rows) + n, n, 0) for n in range(len(rows))]
+    opened = [ItemOpened(n, n, n, 1, rows[item]) for n, item in enumerate(items)]
+    voted = [VoteCast(len(rows) + n, n, 0) for n in range(len(rows))]
     entered = enter([*opened, *voted], range(len(rows)))
     agreement = entered.right.sum(axis=0) / entered.votes.sum(axis=0)
     needed = thresholds(np.zeros(4, dtype=bool))[:2, :2]

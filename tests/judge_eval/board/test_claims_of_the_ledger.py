@@ -7,7 +7,13 @@ from judge_eval.findings.filters import Slice
 from judge_eval.findings.load import outcomes_of
 from judge_eval.models import Verdict
 from judge_eval.runs.verdicts import verdicts_entry
-from judge_eval.stats.evidence_order import Closed, Opened, OutOfOrder, Voted, VotesRequired
+from judge_eval.stats.evidence_order import (
+    ItemOpened,
+    OutOfOrder,
+    VoteCast,
+    VotesRequired,
+    VotingClosed,
+)
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.run_findings import compute
@@ -70,7 +76,7 @@ def test_verdicts_and_votes_are_events_in_the_order_of_the_ledger():
     run = make_run(says=[["A", None]], baselines=(), votes_wanted=2)
     vote_on(run, "tie")
     found = told(run)
-    assert found.events == [Opened(1, 0, 0, 2, [0, FAILED]), Voted(2, 0, 2, 0)]
+    assert found.events == [ItemOpened(1, 0, 0, 2, [0, FAILED]), VoteCast(2, 0, 2, 0)]
     assert found.votes_left == 1
     assert found.order == [prompt_order(run.queue_id, "Question 0")]
     assert found.changes == {}
@@ -82,7 +88,7 @@ def test_a_vote_that_was_taken_back_is_none_and_that_it_was_is_known():
     undo_last_vote(voter, run.queue)
     seal_all(run.queue.project)
     found = told(run)
-    assert sum(isinstance(event, Voted) for event in found.events) == 1
+    assert sum(isinstance(event, VoteCast) for event in found.events) == 1
     assert found.changes == {history.TAKEN_BACK: 5}
 
 
@@ -93,7 +99,7 @@ def test_what_a_curator_excludes_is_not_open_and_a_reversal_brings_it_back():
     decision = decide(first.pk, "exclude", curator, "Both are copied.", after=None)
     seal_all(run.queue.project)
     found = told(run)
-    assert [type(event) for event in found.events] == [Opened, Voted]
+    assert [type(event) for event in found.events] == [ItemOpened, VoteCast]
     assert found.changes == {history.EXCLUDED: 5}
     reverse(decision.uid, curator, "They are not.")
     seal_all(run.queue.project)
@@ -106,16 +112,16 @@ def test_votes_that_are_not_blind_are_no_events():
     make_exposure(voter, only)
     make_vote(voter, only)
     seal_all(run.queue.project)
-    assert [type(event) for event in told(run).events] == [Opened]
+    assert [type(event) for event in told(run).events] == [ItemOpened]
 
 
 def test_simulated_votes_are_events_of_a_simulated_run():
     run = a_run(pairs=1)
     vote_on(run)
     Queue.objects.filter(pk=run.queue_id).update(is_simulated=True)
-    assert [type(event) for event in told(run).events] == [Opened]
+    assert [type(event) for event in told(run).events] == [ItemOpened]
     Entry.objects.filter(kind="vote").update(simulated=True)
-    assert [type(event) for event in told(run).events] == [Opened, Voted]
+    assert [type(event) for event in told(run).events] == [ItemOpened, VoteCast]
 
 
 def test_further_votes_change_no_label():
@@ -138,16 +144,16 @@ def test_votes_wanted_hold_from_the_entry_that_changes_them():
     seal_all(run.queue.project)
     vote_on(run, pairs=[second])
     assert told(run).events[2:] == [
-        Voted(3, 0, 0, 0),
+        VoteCast(3, 0, 0, 0),
         VotesRequired(4, 0, 1),
         VotesRequired(4, 1, 3),
-        Voted(5, 1, 0, 1),
+        VoteCast(5, 1, 0, 1),
     ]
     assert told(run).votes_left == 2
     # A verdict that changes later says nothing new of votes wanted.
     change_verdicts(second, ["B", "B"])
     seal_all(run.queue.project)
-    assert told(run).events[-1] == Opened(6, 1, told(run).events[1].prompt, 3, [1, 1])
+    assert told(run).events[-1] == ItemOpened(6, 1, told(run).events[1].prompt, 3, [1, 1])
 
 
 def test_another_round_wants_more_until_it_is_reversed():
@@ -207,7 +213,7 @@ def test_when_voting_is_closed_nothing_is_waited_for():
     assert told(run).votes_left == 1
     Queue.objects.filter(pk=run.queue_id).update(is_open=False)
     found = told(run)
-    assert (found.events[-1], found.votes_left) == (Closed(3), 0)
+    assert (found.events[-1], found.votes_left) == (VotingClosed(3), 0)
 
 
 def test_a_part_has_claims_of_its_own_comparisons():
@@ -228,10 +234,10 @@ def test_only_votes_for_a_side_leave_fewer_to_wait_for():
         vote_on(run, choice)
     found = told(run, "ballot:decided")
     assert found.events == [
-        Opened(1, 0, 0, 3, [0, UNASSIGNED]),
-        Voted(2, 0, 0, 0),
+        ItemOpened(1, 0, 0, 3, [0, UNASSIGNED]),
+        VoteCast(2, 0, 0, 0),
         VotesRequired(3, 0, 2),
-        Voted(4, 0, 0, 2),
+        VoteCast(4, 0, 0, 2),
     ]
 
 

@@ -12,7 +12,7 @@ from judge_eval.exchange.row_models import Row
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims
 from judge_eval.stats.elo_orders import elo_range, shuffled_elo
-from judge_eval.stats.evidence_order import Opened, Voted, enter
+from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
 from judge_eval.stats.judge_figures import among_people, judge_figures, overall_agreement
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.outcomes_table import OutcomesTable
@@ -205,12 +205,12 @@ def words_of(table, prompts, names, baselines):
     rows = sorted(range(len(prompts)), key=lambda row: order[number[prompts[row]]])
     said = table.verdicts.tolist()
     events = [
-        Opened(row, row, number[key], int(table.votes[row].sum()), said[row])
+        ItemOpened(row, row, number[key], int(table.votes[row].sum()), said[row])
         for row, key in enumerate(prompts)
     ]
     for row in rows:
         choices = np.repeat(np.arange(table.n_choices), table.votes[row]).tolist()
-        events += [Voted(len(events), row, choice) for choice in choices]
+        events += [VoteCast(len(events), row, choice) for choice in choices]
     overall = [
         share.value for share in overall_agreement(table, np.array([number[k] for k in prompts]))
     ]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from humanjudge.lib.text import excerpt
 from judge_eval.prompts.parse import (
-    Extracted,
+    ExtractedOutput,
     ReplyUnreadable,
     extract,
     fenced_blocks,
@@ -46,7 +46,7 @@ def reason(reply, kind="svg"):
 
 
 def test_a_bare_drawing_is_taken_as_it_is():
-    assert extract(DRAWING, "svg") == Extracted(DRAWING, ())
+    assert extract(DRAWING, "svg") == ExtractedOutput(DRAWING, ())
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_a_bare_drawing_is_taken_as_it_is():
     ],
 )
 def test_a_fence_is_left_out_and_told(reply):
-    assert extract(reply, "svg") == Extracted(DRAWING, ("took it out of a fenced block",))
+    assert extract(reply, "svg") == ExtractedOutput(DRAWING, ("took it out of a fenced block",))
 
 
 def test_prose_around_is_counted():
     extracted = extract(f"Here it is:\n\n{DRAWING}\n\nA square.", "svg")
-    assert extracted == Extracted(DRAWING, ("left out 11 characters before and 9 after",))
+    assert extracted == ExtractedOutput(DRAWING, ("left out 11 characters before and 9 after",))
     fenced = extract(f"Here:\n```svg\n{DRAWING}\n```\nEnjoy!", "svg")
     assert fenced.changes == (
         "took it out of a fenced block",
@@ -95,7 +95,7 @@ def test_white_space_around_is_told_too():
     ],
 )
 def test_what_stands_in_front_of_the_root_is_left_out(front, changes):
-    assert extract(front + DRAWING, "svg") == Extracted(DRAWING, changes)
+    assert extract(front + DRAWING, "svg") == ExtractedOutput(DRAWING, changes)
 
 
 def test_of_several_drawings_the_last_complete_one_is_the_answer():
@@ -198,7 +198,7 @@ def test_a_refusal_is_quoted_in_one_line():
 def test_thinking_is_left_out(tag):
     extracted = extract(f"<{tag}>Maybe {OTHER}?</{tag}>{DRAWING}", "svg")
     count = len(f"<{tag}>Maybe {OTHER}?</{tag}>")
-    assert extracted == Extracted(DRAWING, (f"left out {count} characters of thinking",))
+    assert extracted == ExtractedOutput(DRAWING, (f"left out {count} characters of thinking",))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,9 @@ def test_only_thinking_at_the_beginning_of_a_text_is_thinking():
 
 def test_a_missing_namespace_is_added_and_told():
     extracted = extract('<svg viewBox="0 0 9 9"><g/></svg>', "svg")
-    assert extracted == Extracted(f'<svg {XMLNS} viewBox="0 0 9 9"><g/></svg>', ("added xmlns",))
+    assert extracted == ExtractedOutput(
+        f'<svg {XMLNS} viewBox="0 0 9 9"><g/></svg>', ("added xmlns",)
+    )
     screen(extracted.output)
 
 
@@ -246,7 +248,7 @@ def test_a_namespace_that_is_only_spoken_of_is_missing():
 @pytest.mark.parametrize("space", ["\n", "\t", " ", "  "])
 def test_a_namespace_that_is_there_is_not_added_again(space):
     drawing = f"<svg{space}viewBox='0 0 9 9'{space}xmlns = 'http://www.w3.org/2000/svg'><g/></svg>"
-    assert extract(drawing, "svg") == Extracted(drawing, ())
+    assert extract(drawing, "svg") == ExtractedOutput(drawing, ())
 
 
 def test_a_missing_xlink_is_added_and_told():
@@ -257,7 +259,7 @@ def test_a_missing_xlink_is_added_and_told():
     both = extract(f'<svg viewBox="0 0 9 9"><g id="a"/>{use}</svg>', "svg")
     assert both.changes == ("added xmlns", "added xmlns:xlink")
     screen(both.output)
-    assert extract(both.output, "svg") == Extracted(both.output, ())
+    assert extract(both.output, "svg") == ExtractedOutput(both.output, ())
 
 
 def test_an_escaped_drawing_is_unescaped_once_and_told():
@@ -265,17 +267,17 @@ def test_an_escaped_drawing_is_unescaped_once_and_told():
     escaped = source.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     quoted = escaped.replace('"', "&quot;")
     for reply in (escaped, quoted, quoted.replace("&quot;", "&#34;")):
-        assert extract(reply, "svg") == Extracted(source, ("undid HTML escapes",))
+        assert extract(reply, "svg") == ExtractedOutput(source, ("undid HTML escapes",))
 
 
 def test_escapes_within_a_drawing_are_left_alone():
     drawing = DRAWING.replace("</svg>", "<text>&lt;svg&gt; &amp;</text></svg>")
-    assert extract(drawing, "svg") == Extracted(drawing, ())
+    assert extract(drawing, "svg") == ExtractedOutput(drawing, ())
 
 
 def test_dirt_that_cannot_be_stored_is_left_out_and_told():
     dirty = "\ufeff" + DRAWING.replace("<rect", "\0<rect\0") + "\ud83d"
-    assert extract(dirty, "svg") == Extracted(
+    assert extract(dirty, "svg") == ExtractedOutput(
         DRAWING,
         (
             "left out a byte order mark",
@@ -296,7 +298,7 @@ def test_a_tag_whose_quote_never_ends_is_left_to_the_screening():
 
 def test_a_tag_in_an_attribute_is_left_to_the_screening():
     drawing = f'<svg {XMLNS} viewBox="0 0 9 9"><g class="<svg>"/></svg>'
-    assert extract(drawing, "svg") == Extracted(drawing, ())
+    assert extract(drawing, "svg") == ExtractedOutput(drawing, ())
     with pytest.raises(UnsafeSvg, match="not well-formed"):
         screen(drawing)
 
@@ -307,13 +309,13 @@ def test_an_empty_drawing_is_a_drawing_when_it_is_the_only_one():
 
 
 def test_a_text_is_all_that_was_said():
-    assert extract("# Four\n\n2 + 2 = 4", "text") == Extracted("# Four\n\n2 + 2 = 4", ())
-    assert extract("\n four \n", "text") == Extracted("four", ("trimmed white space",))
+    assert extract("# Four\n\n2 + 2 = 4", "text") == ExtractedOutput("# Four\n\n2 + 2 = 4", ())
+    assert extract("\n four \n", "text") == ExtractedOutput("four", ("trimmed white space",))
     assert extract(f"```svg\n{DRAWING}\n```", "text").changes == ()
 
 
 def test_code_is_the_one_fenced_block():
-    assert extract("Sure:\n```python\n  x = 1\n\ny = 2\n```\nBye", "code") == Extracted(
+    assert extract("Sure:\n```python\n  x = 1\n\ny = 2\n```\nBye", "code") == ExtractedOutput(
         "  x = 1\n\ny = 2",
         ("took it out of a fenced block", "left out 5 characters before and 3 after"),
         "python",
@@ -326,7 +328,7 @@ def test_code_is_the_one_fenced_block():
     ["x = 1", "    indented = 1", "```\na\n```\nthen\n```\nb\n```", "use ```a``` here", "a``` b"],
 )
 def test_code_without_exactly_one_block_is_the_whole(reply):
-    assert extract(reply, "code") == Extracted(reply, ())
+    assert extract(reply, "code") == ExtractedOutput(reply, ())
 
 
 def test_a_longer_fence_holds_a_shorter_one():
@@ -335,7 +337,7 @@ def test_a_longer_fence_holds_a_shorter_one():
 
 
 def test_code_that_ends_in_the_block_is_taken_and_told():
-    assert extract("```py\nx = 1", "code") == Extracted(
+    assert extract("```py\nx = 1", "code") == ExtractedOutput(
         "x = 1", ("took it out of a fenced block", "the fenced block had no end"), "py"
     )
 
@@ -375,7 +377,7 @@ def test_what_is_taken_out_was_there_or_is_told(reply, kind):
 @given(replies)
 def test_a_drawing_begins_and_ends_as_one(reply):
     extracted = outcome(reply, "svg")
-    if isinstance(extracted, Extracted):
+    if isinstance(extracted, ExtractedOutput):
         assert extracted.output[:4].lower() == "<svg"
         assert extracted.output.endswith(">")
 
@@ -411,7 +413,7 @@ def test_a_long_reply_of_anything_is_read_through(kind, front):
 
     def read(bits):
         extracted = outcome(front + bits, kind)
-        if isinstance(extracted, Extracted):
+        if isinstance(extracted, ExtractedOutput):
             assert len(extracted.output) <= len(front + bits) + 100
         else:
             assert len(extracted) < 200

@@ -53,7 +53,7 @@ def test_it_does_not_depend_on_the_order_or_the_numbers_of_prompts():
     prompts = prompts // 3
     shuffled = rng.permutation(40)
     [one] = overall_agreement(table, prompts)
-    [other] = overall_agreement(table.where(shuffled), 7 * prompts[shuffled] + 5)
+    [other] = overall_agreement(table.select(shuffled), 7 * prompts[shuffled] + 5)
     assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from judge_eval.stats.claims import always_valid, practically_same
 from judge_eval.stats.evidence import NODES, WEIGHTS
-from judge_eval.stats.evidence_order import NOBODY, Entered
+from judge_eval.stats.evidence_order import NOBODY, EnteredVotes
 
 prompts = st.lists(
     st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
@@ -85,7 +85,7 @@ def brought(*differences, shared=1, most=1):
     most_votes = np.full(len(n), most)
     none, nobody = n[:, 0], np.full((3, 3), NOBODY)
     prompts = tuple(range(len(n)))
-    return Entered(
+    return EnteredVotes(
         *(prompts, none, n, n, most_votes, votes, columns, 0, none, none, none, none, nobody)
     )
 

@@ -62,7 +62,7 @@ def test_worse_and_better_mirror_each_other(differences):
     one, other = weighed(differences), weighed([-d for d in differences])
     assert (one.worse, one.better) == (other.better, other.worse)
     assert {one.direction, other.direction} in ({""}, {"worse", "better"})
-    assert (one.at, one.since) == (other.at, other.since)
+    assert (one.change_index, one.since) == (other.change_index, other.since)
 
 
 @given(DIFFERENCES, DIFFERENCES)
@@ -70,7 +70,7 @@ def test_what_was_said_stays_said(first, later):
     before, after = weighed(first), weighed(first + later)
     assert after.worse >= before.worse - 1e-9
     if before.direction:
-        assert (after.direction, after.at) == (before.direction, before.at)
+        assert (after.direction, after.change_index) == (before.direction, before.change_index)
 
 
 @given(DIFFERENCES, st.integers(1, 5))
@@ -79,8 +79,8 @@ def test_it_is_said_where_evidence_first_reaches_its_threshold(differences, judg
     bets = np.array([[-each, each] for each in differences], float).reshape(-1, 2)
     starts = np.searchsorted(days_of(differences), START_DAYS)
     reached = evidence(bets, starts).max(axis=1, initial=0) >= judges * THRESHOLD - 1e-6
-    assert reached.any() == (said.at is not None)
-    assert not reached.any() or reached.argmax() == said.at
+    assert reached.any() == (said.change_index is not None)
+    assert not reached.any() or reached.argmax() == said.change_index
 
 
 def test_so_many_the_same_stay_within_the_range_of_floats():

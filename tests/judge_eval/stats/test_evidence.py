@@ -20,7 +20,7 @@ from judge_eval.stats.evidence import (
     thresholds,
     too_few_prompts,
 )
-from judge_eval.stats.evidence_order import Opened, Voted, enter
+from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
 from judge_eval.stats.judge_figures import paired_differences, shares_by_prompt
 from tests.helpers import oracles
 
@@ -69,10 +69,10 @@ def run_of(rows, prompts=None):
     """Judges are right (1), wrong (0), failed (-1) or not asked (-2) on comparisons with a vote."""
     numbers = range(len(rows)) if prompts is None else prompts
     opened = [
-        Opened(n, n, prompt, 1, row)
+        ItemOpened(n, n, prompt, 1, row)
         for n, (prompt, row) in enumerate(zip(numbers, rows, strict=False))
     ]
-    voted = [Voted(len(rows) + n, n, 1) for n in range(len(rows))]
+    voted = [VoteCast(len(rows) + n, n, 1) for n in range(len(rows))]
     return enter([*opened, *voted], range(1 + max([*numbers, len(rows)])))
 
 
@@ -172,8 +172,8 @@ def test_a_claim_is_said_while_the_evidence_now_is_at_least_3(
 
 def test_what_prompts_that_are_to_come_can_still_bring():
     """As if the judge of the row alone were right on them: four entered, and nine are to come."""
-    opened = [Opened(n, n, n, 1, [0, 1]) for n in range(13)]
-    entered = enter([*opened, *(Voted(13 + n, n, n % 2) for n in range(4))], range(13))
+    opened = [ItemOpened(n, n, n, 1, [0, 1]) for n in range(13)]
+    entered = enter([*opened, *(VoteCast(13 + n, n, n % 2) for n in range(4))], range(13))
     found = evidence(entered, thresholds(np.zeros(2, dtype=bool)))
     for cell, signs in (((0, 1), [1, -1, 1, -1]), ((1, 0), [-1, 1, -1, 1])):
         possible = log_wealth(np.array([[*signs, *[1] * 9]], dtype=float).T)[-1, 0]

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.stats.evidence_order import Closed, Opened, OutOfOrder, Voted, VotesRequired, enter
+from judge_eval.stats.evidence_order import (
+    ItemOpened,
+    OutOfOrder,
+    VoteCast,
+    VotesRequired,
+    VotingClosed,
+    enter,
+)
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 
 A, B = 0, 1
@@ -14,13 +21,13 @@ A, B = 0, 1
 def opened(prompts, wanted=1, verdicts=((A, B),)):
     """Open one comparison for each prompt, with numbers and entries from 0."""
     return [
-        Opened(n, n, prompt, wanted, verdicts[n % len(verdicts)])
+        ItemOpened(n, n, prompt, wanted, verdicts[n % len(verdicts)])
         for n, prompt in enumerate(prompts)
     ]
 
 
 def votes(*numbers, first=100):
-    return [Voted(first + n, number, A) for n, number in enumerate(numbers)]
+    return [VoteCast(first + n, number, A) for n, number in enumerate(numbers)]
 
 
 def test_prompts_enter_in_their_order_whatever_the_order_of_the_votes():
@@ -39,7 +46,7 @@ def test_a_prompt_that_is_not_complete_is_passed_over_once_ten_wait_behind_it():
 
 
 def test_what_waits_enters_when_voting_is_closed_and_the_incomplete_never_does():
-    entered = enter([*opened(range(4)), *votes(3, 1), Closed(200)], range(4))
+    entered = enter([*opened(range(4)), *votes(3, 1), VotingClosed(200)], range(4))
     assert (entered.prompts, entered.seqs.tolist()) == ((1, 3), [200, 200])
 
 
@@ -47,7 +54,7 @@ def test_votes_in_an_order_of_the_voters_own_pass_over_no_prompt_until_voting_is
     events = [*opened(range(13)), OutOfOrder(99), *votes(*range(1, 13))]
     assert enter(events, range(13)).prompts == ()
     assert enter([*events, *votes(0, first=200)], range(13)).prompts == tuple(range(13))
-    assert enter([*events, Closed(200)], range(13)).prompts == tuple(range(1, 13))
+    assert enter([*events, VotingClosed(200)], range(13)).prompts == tuple(range(1, 13))
 
 
 def test_what_was_passed_over_before_such_a_vote_has_entered():
@@ -73,48 +80,57 @@ def test_votes_wanted_hold_from_their_entry_on_for_what_is_not_complete():
 
 def test_votes_wanted_of_a_complete_prompt_that_waits_stay_as_they_are():
     """Who asks for more votes may have seen how these fell."""
-    events = [*opened(range(2)), *votes(1), VotesRequired(200, 1, 3), Opened(201, 1, 1, 3, [B, A])]
+    events = [
+        *opened(range(2)),
+        *votes(1),
+        VotesRequired(200, 1, 3),
+        ItemOpened(201, 1, 1, 3, [B, A]),
+    ]
     entered = enter([*events, *votes(0, first=300)], range(2))
     assert (entered.prompts, entered.votes.tolist()) == ((0, 1), [[1, 1], [1, 1]])
     assert entered.differences.tolist() == [[1.0], [-1.0]]
     # A comparison that is opened meanwhile makes it wait for votes again.
-    more = [*events, Opened(202, 2, 1, 1, [A, B]), *votes(0, first=300)]
+    more = [*events, ItemOpened(202, 2, 1, 1, [A, B]), *votes(0, first=300)]
     assert enter(more, range(2)).prompts == (0,)
     assert enter([*more, *votes(2, first=400)], range(2)).votes.tolist() == [[1, 1], [2, 2]]
 
 
 def test_what_comes_after_a_prompt_has_entered_changes_nothing_of_it():
     before = [*opened([0, 1]), *votes(0)]
-    after = [Opened(200, 7, 0, 1, [B, A]), *votes(7, first=201), Voted(300, 0, B)]
+    after = [ItemOpened(200, 7, 0, 1, [B, A]), *votes(7, first=201), VoteCast(300, 0, B)]
     entered = enter([*before, *after], [0, 1])
     assert (entered.votes.tolist(), entered.differences.tolist()) == ([[1, 1]], [[1.0]])
 
 
 def test_the_last_verdicts_count():
-    events = [*opened([0]), *votes(0), Opened(200, 0, 0, 1, [B, A])]
+    events = [*opened([0]), *votes(0), ItemOpened(200, 0, 0, 1, [B, A])]
     assert enter(events, [0]).differences.tolist() == [[-1.0]]
 
 
 def test_a_prompt_brings_what_it_is_right_on_more_often_by_the_most_votes():
-    cast = [Voted(10 + n, 0, choice) for n, choice in enumerate([A, B, A, B, B])]
+    cast = [VoteCast(10 + n, 0, choice) for n, choice in enumerate([A, B, A, B, B])]
     for wanted, difference in ((1, 1), (2, 0), (3, 1 / 3)):
-        entered = enter([Opened(0, 0, 0, wanted, [A, B]), *cast], [0])
+        entered = enter([ItemOpened(0, 0, 0, wanted, [A, B]), *cast], [0])
         assert entered.differences.tolist() == [[difference]]
     # Of prompts with one comparison and three, a vote counts alike.
-    sized = [*opened([0, 1, 1, 1]), *votes(0, 1, 2), Voted(300, 3, B)]
+    sized = [*opened([0, 1, 1, 1]), *votes(0, 1, 2), VoteCast(300, 3, B)]
     assert enter(sized, [0, 1]).differences.tolist() == [[1 / 3], [1 / 3]]
 
 
 def test_a_very_large_prompt_enters_with_four_times_the_median():
     """Its comparisons in their order, the last with its first votes."""
-    sizes = [Opened(0, 0, 0, 1, [A, B]), Opened(1, 1, 1, 3, [A, B]), Opened(2, 2, 1, 3, [B, A])]
-    events = [*sizes, Opened(3, 3, 2, 1, [A, B]), Voted(9, 0, A)]
-    events += [Voted(10 + n, comparison, A) for n, comparison in enumerate([1, 2] * 3)]
-    cut = enter([*events, Voted(30, 3, A)], range(3), [0, 2, 1, 3])
+    sizes = [
+        ItemOpened(0, 0, 0, 1, [A, B]),
+        ItemOpened(1, 1, 1, 3, [A, B]),
+        ItemOpened(2, 2, 1, 3, [B, A]),
+    ]
+    events = [*sizes, ItemOpened(3, 3, 2, 1, [A, B]), VoteCast(9, 0, A)]
+    events += [VoteCast(10 + n, comparison, A) for n, comparison in enumerate([1, 2] * 3)]
+    cut = enter([*events, VoteCast(30, 3, A)], range(3), [0, 2, 1, 3])
     assert (cut.votes[:, 0].tolist(), cut.right.tolist()) == ([1, 4, 1], [[1, 0], [1, 3], [1, 0]])
     assert (cut.most_votes.tolist(), cut.cut, cut.planned.tolist()) == ([4] * 3, 1, [1, 4, 1])
     assert (cut.all_votes, cut.differences.tolist()) == (8, [[1 / 4], [-2 / 4], [1 / 4]])
-    by_number = enter([*events, Voted(30, 3, A)], range(3))
+    by_number = enter([*events, VoteCast(30, 3, A)], range(3))
     assert by_number.right.tolist() == [[1, 0], [3, 1], [1, 0]]
 
 
@@ -122,8 +138,10 @@ def test_of_whose_votes_a_large_prompt_holds_many_is_said_judge_by_judge():
     """12 of 14 votes are on one prompt, which enters with 4; one judge was not asked there."""
     asked = [[A, B], *[[A, UNASSIGNED]] * 4, [A, B]]
     wanted = zip((1, 3, 3, 3, 3, 1), (0, 1, 1, 1, 1, 2), asked, strict=True)
-    events = [Opened(n, n, prompt, votes, said) for n, (votes, prompt, said) in enumerate(wanted)]
-    cast = [Voted(9 + n, place, A) for n, place in enumerate([0, *[1, 2, 3, 4] * 3, 5])]
+    events = [
+        ItemOpened(n, n, prompt, votes, said) for n, (votes, prompt, said) in enumerate(wanted)
+    ]
+    cast = [VoteCast(9 + n, place, A) for n, place in enumerate([0, *[1, 2, 3, 4] * 3, 5])]
     assert enter([*events, *cast], range(3)).lopsided == ("one prompt holds 86 % of the votes", "")
     # Also before it has entered, and nothing where no prompt is cut.
     assert enter([*events, *cast[:2], cast[-1]], range(3)).lopsided[0].startswith("one prompt")
@@ -134,7 +152,7 @@ def test_of_whose_votes_a_large_prompt_holds_many_is_said_judge_by_judge():
 
 
 def test_prompts_without_votes_make_no_median():
-    events = [*opened([0, 1, 2], wanted=0), *(Opened(n, n, n, 2, [A, B]) for n in (3, 4))]
+    events = [*opened([0, 1, 2], wanted=0), *(ItemOpened(n, n, n, 2, [A, B]) for n in (3, 4))]
     entered = enter([*events, *votes(3, 3, 4, 4)], range(5))
     assert entered.votes[3:].tolist() == [[2, 2]] * 2
     assert entered.cut == 0
@@ -168,7 +186,7 @@ def test_nothing_is_there_before_anything_is_open():
 
 def test_comparisons_with_other_judges_are_an_error():
     with pytest.raises(ValueError, match="a code of every judge"):
-        enter([Opened(0, 0, 0, 1, [A]), Opened(1, 1, 1, 1, [A, B])], [0, 1])
+        enter([ItemOpened(0, 0, 0, 1, [A]), ItemOpened(1, 1, 1, 1, [A, B])], [0, 1])
 
 
 @st.composite
@@ -179,12 +197,12 @@ def ledgers(draw, judges=3):
     some = st.integers(0, len(prompts) - 1)
     codes = st.lists(st.integers(UNASSIGNED, B), min_size=judges, max_size=judges)
     events = [
-        Opened(n, n, prompt, draw(st.integers(1, 3)), draw(codes))
+        ItemOpened(n, n, prompt, draw(st.integers(1, 3)), draw(codes))
         for n, prompt in enumerate(prompts)
     ]
     later = st.one_of(
-        st.tuples(st.just(Voted), some, st.integers(A, B)),
-        st.tuples(st.just(Voted), some, st.integers(A, B)),
+        st.tuples(st.just(VoteCast), some, st.integers(A, B)),
+        st.tuples(st.just(VoteCast), some, st.integers(A, B)),
         st.tuples(st.just(VotesRequired), some, st.integers(1, 3)),
     )
     steps = draw(st.lists(later, max_size=150))
@@ -195,7 +213,7 @@ def ledgers(draw, judges=3):
 @given(ledgers(), st.data())
 def test_what_has_entered_stays_as_it_is_while_the_ledger_goes_on(ledger, data):
     events, order = ledger
-    known = len([event for event in events if isinstance(event, Opened)])
+    known = len([event for event in events if isinstance(event, ItemOpened)])
     before = enter(events[: data.draw(st.integers(known, len(events)))], order)
     after, n = enter(events, order), len(before.prompts)
     assert after.prompts[:n] == before.prompts
@@ -207,12 +225,14 @@ def test_what_has_entered_stays_as_it_is_while_the_ledger_goes_on(ledger, data):
 def test_votes_on_the_same_comparisons_in_another_order_bring_the_same(ledger, data):
     """Where none is too many, so that the first wanted votes are all votes."""
     events, order = ledger
-    events = [Opened(n, n, e.prompt, 3, e.verdicts) for n, e in enumerate(events) if len(e) == 5]
+    events = [
+        ItemOpened(n, n, e.prompt, 3, e.verdicts) for n, e in enumerate(events) if len(e) == 5
+    ]
     cast = [(n, choice) for n in range(len(events)) for choice in (A, A, B)]
     brought = []
     for numbers in (cast, data.draw(st.permutations(cast))):
-        voted = [Voted(1000 + n, *of) for n, of in enumerate(numbers)]
-        entered = enter([*events, *voted, Closed(5000)], order)
+        voted = [VoteCast(1000 + n, *of) for n, of in enumerate(numbers)]
+        entered = enter([*events, *voted, VotingClosed(5000)], order)
         brought.append(dict(zip(entered.prompts, entered.differences.tolist(), strict=True)))
     assert str(brought[0]) == str({prompt: brought[1][prompt] for prompt in brought[0]})
 

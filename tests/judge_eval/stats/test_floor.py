@@ -21,7 +21,7 @@ from judge_eval.baselines import (
 from judge_eval.prompts.orders import answer_in
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.stats.evidence import beats, evidence, thresholds
-from judge_eval.stats.evidence_order import Opened, Voted, enter
+from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
 from judge_eval.stats.judge_figures import ratio
 from judge_eval.stats.order_agreement import Ratings, enter_units, order_credits
 from voting.choices import CHOICES, SWAPPED
@@ -94,9 +94,10 @@ def claimed(verdicts, votes):
     """Whether the first of some judges is said to beat all others, its baselines."""
     codes = {choice: code for code, choice in enumerate(dict.fromkeys([*votes, *verdicts.ravel()]))}
     opened = [
-        Opened(n, n, n, 1, [codes[each] for each in row]) for n, row in enumerate(verdicts.tolist())
+        ItemOpened(n, n, n, 1, [codes[each] for each in row])
+        for n, row in enumerate(verdicts.tolist())
     ]
-    voted = [Voted(len(votes) + n, n, codes[vote]) for n, vote in enumerate(votes)]
+    voted = [VoteCast(len(votes) + n, n, codes[vote]) for n, vote in enumerate(votes)]
     entered = enter([*opened, *voted], range(len(votes)))
     return beats_floor(entered, (verdicts == np.array(votes)[:, None]).mean(axis=0))
 
@@ -205,8 +206,8 @@ def study_of_ratings(seed, judge):
     grades = np.array(rows, dtype=float)
     ratings = Ratings(items // 2, items, np.zeros_like(items), rated.astype(float), PROMPTS)
     assigned = np.ones(grades.shape, dtype=bool)
-    events = [Opened(n, n, n // 2, 1, [0] * grades.shape[1]) for n in items.tolist()]
-    events += [Voted(len(items) + n, n, n) for n in items.tolist()]
+    events = [ItemOpened(n, n, n // 2, 1, [0] * grades.shape[1]) for n in items.tolist()]
+    events += [VoteCast(len(items) + n, n, n) for n in items.tolist()]
     entered = enter_units(events, range(PROMPTS), ratings, grades, assigned)
     shares = ratio(*order_credits(ratings, grades, assigned))
     return beats_floor(entered, np.nanmean(shares, axis=0))

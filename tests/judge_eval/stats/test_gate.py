@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from judge_eval.stats.claims import always_valid, differences_always_valid
 from judge_eval.stats.estimate import Estimate
-from judge_eval.stats.evidence_order import Opened, Voted, enter
+from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
 from judge_eval.stats.gate import Outcome, beats_floor, min_agreement, not_worse_than, overall
 
 SHARES = st.floats(0, 1)
@@ -73,8 +73,8 @@ def test_who_looks_again_and_again_seldom_finds_a_judge_no_worse_that_is_worse_b
     rng, false, found = np.random.default_rng(8), 0, 0
     for _ in range(20):
         says = (rng.random((200, 2)) < [0.75, 0.85]).astype(int)
-        opened = [Opened(n, n, n, 1, row) for n, row in enumerate(says.tolist())]
-        votes = [Voted(200 + n, n, 1) for n in range(200)]
+        opened = [ItemOpened(n, n, n, 1, row) for n, row in enumerate(says.tolist())]
+        votes = [VoteCast(200 + n, n, 1) for n in range(200)]
         lows = [
             differences_always_valid(enter([*opened[:n], *votes[:n]], range(200)))[0]
             for n in range(10, 201, 10)

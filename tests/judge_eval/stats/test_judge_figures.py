@@ -22,10 +22,10 @@ def plain_bootstrap(table, resamples, seed):
     """Draw the same comparisons, one resample after the other, and rate the judges by each."""
     rng = np.random.default_rng(seed)
     groups, multiplicity = table.grouped()
-    written_out = groups.where(np.repeat(np.arange(len(multiplicity)), multiplicity))
+    written_out = groups.select(np.repeat(np.arange(len(multiplicity)), multiplicity))
     ratings = []
     for _ in range(resamples):
-        drawn = written_out.where(rng.integers(len(table.votes), size=len(table.votes)))
+        drawn = written_out.select(rng.integers(len(table.votes), size=len(table.votes)))
         ratings.append(bradley_terry.fit(drawn.wins()))
     return np.array(ratings)
 
@@ -80,7 +80,7 @@ def test_coverage_counts_comparisons_without_votes_and_leaves_out_what_was_not_a
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_order_of_comparisons_changes_nothing(table, random):
     order = np.array(random.sample(range(len(table.votes)), len(table.votes)))
-    assert figures(table, resamples=20) == figures(table.where(order), resamples=20)
+    assert figures(table, resamples=20) == figures(table.select(order), resamples=20)
 
 
 @given(tables(), st.randoms(use_true_random=False))

@@ -50,7 +50,7 @@ def test_right_and_judged_count_the_single_votes(table):
 def test_groups_are_the_table_whatever_its_order(table, random):
     order = np.array(random.sample(range(len(table.votes)), len(table.votes)))
     groups, multiplicity = table.grouped()
-    again, as_often = table.where(order).grouped()
+    again, as_often = table.select(order).grouped()
     assert again.votes.tolist() == groups.votes.tolist()
     assert again.verdicts.tolist() == groups.verdicts.tolist()
     assert as_often.tolist() == multiplicity.tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judge_eval.stats.claims import claims, margin_above
-from judge_eval.stats.evidence_order import Opened, PromptQueue, Voted
+from judge_eval.stats.evidence_order import ItemOpened, PromptQueue, VoteCast
 from tests.helpers.imports import imported
 from tests.helpers.published_files import SHARED
 from tests.helpers.run_findings import compute
@@ -59,8 +59,8 @@ def test_where_94_percent_pass_two_rates_of_flags_tell_two_judges_apart():
     place = np.cumsum(flags)
     finds = [flags & (place % 100 < share) for share in (90, 5)]
     verdicts = np.stack(finds, axis=1).astype(int).tolist()
-    opened = [Opened(n, n, n, 1, said) for n, said in enumerate(verdicts)]
-    voted = [Voted(4000 + n, n, int(flag)) for n, flag in enumerate(flags)]
+    opened = [ItemOpened(n, n, n, 1, said) for n, said in enumerate(verdicts)]
+    voted = [VoteCast(4000 + n, n, int(flag)) for n, flag in enumerate(flags)]
     queue = PromptQueue(range(4000)).follow([*opened, *voted])
     answers = [queue.entered(only=code) for code in (0, 1)]
     agreement = np.array([0.994, 0.943])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judge_eval.stats.claims import claims
-from judge_eval.stats.evidence_order import Opened, Voted, enter
+from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
 from judge_eval.stats.self_agreement import item_agreement, self_agreement
 from judge_eval.stats.wording import Words
 
@@ -38,8 +38,8 @@ def test_below_twenty_items_there_is_none_and_ten_prompts_give_no_interval():
 
 
 def test_the_points_name_judges_below_ninety_percent():
-    opened = [Opened(n, n, n, 1, [0, n % 5 > 0]) for n in range(40)]
-    entered = enter([*opened, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
+    opened = [ItemOpened(n, n, n, 1, [0, n % 5 > 0]) for n in range(40)]
+    entered = enter([*opened, *(VoteCast(40 + n, n, 0) for n in range(40))], range(40))
     claimed = claims(entered, np.array([False, False]), np.array([1, 0.2]))
     names = ["north", "south"]
     words = Words(names, claimed, [0, 1], [1, 0.2], [1, 1], 40, itself={0: 0.89, 1: 0.9})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from judge_eval.findings.model import RunFindings
 from judge_eval.stats.claims import claims, first_claim, too_few
-from judge_eval.stats.evidence_order import NOBODY, Opened, Voted, enter
+from judge_eval.stats.evidence_order import NOBODY, ItemOpened, VoteCast, enter
 from judge_eval.stats.wording import Words, odds
 
 FLOOR = ("longer-wins", "random")
@@ -26,8 +26,8 @@ def words_of(
     right = np.array(right, dtype=bool).reshape(len(names), -1 if names else 0).T
     number, every = len(right), len(right) + unvoted
     verdicts = [[0 if yes else 1 for yes in row] for row in right] + [[0] * len(names)] * unvoted
-    opened = [Opened(n, n, n, 1, verdicts[n]) for n in range(every)]
-    voted = (Voted(every + n, n, 0, voter=n % voters) for n in range(number))
+    opened = [ItemOpened(n, n, n, 1, verdicts[n]) for n in range(every)]
+    voted = (VoteCast(every + n, n, 0, voter=n % voters) for n in range(number))
     entered = enter([*opened, *voted], range(every))
     if agreement is None:
         agreement = right.mean(axis=0).tolist() if number else [None] * len(names)
@@ -127,8 +127,8 @@ def test_nobody_is_told_to_stop_below_two_people_nor_by_a_part(about, end, may_s
 
 def carried(voter_of, **about):
     """Say it of two judges; by turns one prompt is for the first and one for the other."""
-    opened = [Opened(n, n, n, 1, [n % 4 == 3, n % 4 != 3]) for n in range(80)]
-    voted = [Voted(80 + n, n, 0, voter_of(n)) for n in range(80)]
+    opened = [ItemOpened(n, n, n, 1, [n % 4 == 3, n % 4 != 3]) for n in range(80)]
+    voted = [VoteCast(80 + n, n, 0, voter_of(n)) for n in range(80)]
     found = claims(enter([*opened, *voted], range(80)), np.zeros(2, bool), np.array([0.75, 0.25]))
     about = {"votes": 80, "prompts": 80, "voters": 2} | about
     return Words(["a", "b"], found, [0, 1], [0.75, 0.25], [1, 1], **about)
@@ -315,8 +315,8 @@ def test_an_answer_that_no_vote_can_equal_is_named():
 
 
 def test_prompts_that_are_cut_are_counted():
-    opened = [Opened(n, n, n, 1 if n else 9, [0, 1]) for n in range(9)]
-    voted = [Voted(20 + n, max(0, n - 8), 0) for n in range(17)]
+    opened = [ItemOpened(n, n, n, 1 if n else 9, [0, 1]) for n in range(9)]
+    voted = [VoteCast(20 + n, max(0, n - 8), 0) for n in range(17)]
     found = claims(enter([*opened, *voted], range(9)), np.zeros(2, bool), np.array([1.0, 0]))
     assert (found.cut, found.entered) == (1, 9)
     words = Words(["a", "b"], found, [0, 1], [1.0, 0.0], [1.0, 1.0], votes=17)
@@ -431,9 +431,9 @@ def test_before_the_first_claim_there_is_none(judges, floor, sizes):
     is_baseline, agreement = np.arange(len(verdicts)) >= judges, np.array(verdicts) == 0
 
     def claimed(prompts):
-        opened = [Opened(n, n, n, size, verdicts) for n, size in enumerate(sizes)]
+        opened = [ItemOpened(n, n, n, size, verdicts) for n, size in enumerate(sizes)]
         places = np.repeat(np.arange(prompts), sizes[:prompts])
-        voted = [Voted(len(sizes) + n, place, 0) for n, place in enumerate(places.tolist())]
+        voted = [VoteCast(len(sizes) + n, place, 0) for n, place in enumerate(places.tolist())]
         entered = enter([*opened, *voted], range(len(sizes)))
         found = claims(entered, is_baseline, agreement.astype(float))
         return bool(found.beats.any() or found.best is not None)
@@ -447,7 +447,7 @@ def test_before_the_first_claim_there_is_none(judges, floor, sizes):
 
 
 def test_prompts_on_which_no_vote_is_wanted_say_nothing():
-    entered = enter([Opened(n, n, n, 0, [0, 1]) for n in range(9)], range(9))
+    entered = enter([ItemOpened(n, n, n, 0, [0, 1]) for n in range(9)], range(9))
     found = claims(entered, np.array([False, False]), np.array([np.nan, np.nan]))
     assert (found.entered, found.beats.any(), found.always.tolist()) == (9, False, [[0, 1]] * 2)
 
