@@ -117,8 +117,8 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
                 path, f"a line of {least} to {LONGEST_NAME} characters is needed"
             )
     job.form = _form(request, files)
-    own = projects_where(api_key, "run").exclude(name__in=(*demo.PROJECTS, FIRST_PROJECT))
-    usual = "" if own.exists() else FIRST_PROJECT
+    own_projects = projects_where(api_key, "run").exclude(name__in=(*demo.PROJECTS, FIRST_PROJECT))
+    usual = "" if own_projects.exists() else FIRST_PROJECT
     job.project = project_for(api_key, project_name, may_be_new=True, usual=usual)
     return _accepted(response, job, files)
 
@@ -200,8 +200,8 @@ def _import_of(api_key: ApiKey, import_id: UUID) -> Import:
     if can_make_projects(api_key):
         # A bundle that brings its project is only for those who may make one.
         visible |= Q(project=None, api_key__user=api_key.user)
-    begun = Import.objects.exclude(state=Import.State.DRAFT)
-    job = begun.filter(visible, pk=import_id).first()
+    submitted_imports = Import.objects.exclude(state=Import.State.DRAFT)
+    job = submitted_imports.filter(visible, pk=import_id).first()
     if job is None:
         raise HttpError(404, f"there is no import {str(import_id)!r}")
     return job

@@ -30,7 +30,9 @@ def list_extensions(request: HttpRequest) -> Any:
     """All extensions, and whether they may be used here."""
     key_of(request, ApiKey.Scope.READ)
     off = switched_off()
-    return [_out(each, enabled=each.id not in off) for each in extensions.everything()]
+    return [
+        _out(extension, enabled=extension.id not in off) for extension in extensions.everything()
+    ]
 
 
 @router.post("/{extension_id}/toggle", response=ExtensionOut)

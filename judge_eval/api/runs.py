@@ -280,8 +280,8 @@ def list_runs(
     runs = runs.filter(queue__project__in=projects_where(api_key, "see"))
     if cursor:
         micros, _, number = cursor.partition("-")
-        at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
-        runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
+        created_at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
+        runs = runs.filter(Q(created_at__lt=created_at) | Q(created_at=created_at, pk__lt=pk))
     rows = list(runs[: limit + 1])
     if len(rows) > limit:
         last = rows[limit - 1]
@@ -323,8 +323,8 @@ def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     options = body or DemoRequest()
     project = project_for(api_key, options.project, usual=demo.PROJECT)
     run = demo.make_run(project, options.kind, options.name or demo.RUNS[options.kind])
-    made, cost = Plan(0, run.queue.items.count(), 0), Estimate(Decimal(0), Decimal(0), (), ())
-    return Status(201, _state(run, plan=made, estimate=cost))
+    plan, cost = Plan(0, run.queue.items.count(), 0), Estimate(Decimal(0), Decimal(0), (), ())
+    return Status(201, _state(run, plan=plan, estimate=cost))
 
 
 @router.get("/{run_id}", response=Detailed)
@@ -348,7 +348,7 @@ def _without_answers(config: JsonObject | None) -> JsonObject | None:
     judges = [dict(judge) for judge in config["judges"]]
     for judge in judges:
         if "examples" in judge:
-            judge["examples"] = [{"item": each["item"]} for each in judge["examples"]]
+            judge["examples"] = [{"item": example["item"]} for example in judge["examples"]]
     return config | {"judges": judges}
 
 

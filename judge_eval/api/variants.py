@@ -182,16 +182,16 @@ def _workshop(run: Run) -> JsonObject:
     about = tuning_figures(run)
     figures, behind, _ = about
     history = tuning.tuning_history(run.queue)
-    used = about.in_use(history.in_use)
+    judge_in_use = about.in_use(history.in_use)
     judges = [figure.judge for figure in figures]
     steps = variants.next_steps(run, judges) if run.queue.is_tuning else {}
     return {
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
         "held_out_looks": len(history.looks),
-        "in_use": used and used.name,
+        "in_use": judge_in_use and judge_in_use.name,
         "behind": behind,
-        "variants": [_variant(each, steps.get(each.judge.pk)) for each in figures],
+        "variants": [_variant(figure, steps.get(figure.judge.pk)) for figure in figures],
     }
 
 
@@ -228,8 +228,8 @@ def add_variants(request: HttpRequest, run_id: Prefix) -> Any:
 def set_tuning(request: HttpRequest, run_id: Prefix, body: TuningIn) -> Any:
     """Open a run for tuning, once: half of its prompts is held out; or end that for good."""
     run = _run(request, run_id)
-    by = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
-    (variants.open_for_tuning if body.open else variants.end)(run, by)
+    voter = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
+    (variants.open_for_tuning if body.open else variants.end)(run, voter)
     return _workshop(Run.objects.select_related("queue__project", "queue__rubric").get(pk=run.pk))
 
 
@@ -251,23 +251,25 @@ def look_at_held_out(request: HttpRequest, run_id: Prefix, body: OneVariant) -> 
     Each look is an entry of the ledger.
     """
     run = _run(request, run_id)
-    by = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
-    held = look_at(run, _judge(run, body.variant), by)
-    figures = {"held_out": held.overall, "gap": held.gap, "held_out_looks": held.looks}
-    in_use = held.in_use and held.in_use.name
-    return {"name": held.judge.name, **figures, "in_use": in_use, "check": held.check}
+    voter = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
+    look = look_at(run, _judge(run, body.variant), voter)
+    figures = {"held_out": look.overall, "gap": look.gap, "held_out_looks": look.looks}
+    in_use = look.in_use and look.in_use.name
+    return {"name": look.judge.name, **figures, "in_use": in_use, "check": look.check}
 
 
 @router.post("/{run_id}/variants/decide", response=Workshop)
 def decide_on_variant(request: HttpRequest, run_id: Prefix, body: DecisionIn) -> Any:
     """Keep a judge as the one in use, which ends no tuning; or drop a variant."""
     run = _run(request, run_id)
-    by = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
+    voter = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
     if body.use:
         judges = run.judges.exclude(provider=Judge.BASELINE)
-        variants.use(run, judges.filter(name=body.variant).first() or _judge(run, body.variant), by)
+        variants.use(
+            run, judges.filter(name=body.variant).first() or _judge(run, body.variant), voter
+        )
     else:
-        variants.drop(run, _judge(run, body.variant), by)
+        variants.drop(run, _judge(run, body.variant), voter)
     return _workshop(run)
 
 
@@ -281,14 +283,14 @@ def list_disagreements(request: HttpRequest, run_id: Prefix, variant: str = "") 
 def _disagreements(key: ApiKey, judge: Judge) -> JsonObject:
     rows = [
         {
-            "item": each.verdict.item_id,
-            "position": each.verdict.item.position,
-            "verdict": each.verdict.winner,
-            "people": each.people,
-            "reason": each.verdict.feedback,
-            "tag": each.tag and each.tag.tag,
+            "item": disagreement.verdict.item_id,
+            "position": disagreement.verdict.item.position,
+            "verdict": disagreement.verdict.winner,
+            "people": disagreement.people,
+            "reason": disagreement.verdict.feedback,
+            "tag": disagreement.tag and disagreement.tag.tag,
         }
-        for each in disagreements.visible_disagreements(key, judge)
+        for disagreement in disagreements.visible_disagreements(key, judge)
     ]
     return {"disagreements": rows, "tags": disagreements.tag_counts(judge.run)}
 
@@ -297,8 +299,8 @@ def _disagreements(key: ApiKey, judge: Judge) -> JsonObject:
 def tag_disagreement(request: HttpRequest, run_id: Prefix, body: TagIn) -> Any:
     """Say what one makes of a disagreement. A slip of a vote is put before the curators."""
     run, key = _run(request, run_id), key_of(request)
-    judge, by = _judge(run, body.variant), voter_of_key(run.queue.project_id, key)
-    disagreements.tag_disagreement(key, judge, body.item, body.tag, by)
+    judge, voter = _judge(run, body.variant), voter_of_key(run.queue.project_id, key)
+    disagreements.tag_disagreement(key, judge, body.item, body.tag, voter)
     return _disagreements(key, judge)
 
 

@@ -108,7 +108,7 @@ class Opened(NamedTuple):
     members: dict[str, tuple[ZipFile, ZipInfo]]
 
 
-def format_of(name: str, given: str | None = None) -> Format:
+def format_of(name: str, stated_format: str | None = None) -> Format:
     """Return what a file is read as; raises UnknownFormat.
 
     Examples
@@ -116,10 +116,10 @@ def format_of(name: str, given: str | None = None) -> Format:
     >>> format_of("Votes.TSV"), format_of("upload", "jsonl")
     ('csv', 'jsonl')
     """
-    if given:
-        if given not in get_args(Format):
-            raise UnknownFormat(f"{given!r} is not one of {', '.join(get_args(Format))}")
-        return cast(Format, given)
+    if stated_format:
+        if stated_format not in get_args(Format):
+            raise UnknownFormat(f"{stated_format!r} is not one of {', '.join(get_args(Format))}")
+        return cast(Format, stated_format)
     suffix = PurePath(name).suffix.lower()
     if suffix not in _SUFFIXES:
         endings = ", ".join([*_SUFFIXES, *_PACKED])
@@ -145,10 +145,10 @@ class _Unpacking:
     def _bounded(self, read: Any, size: int) -> bytes:
         try:
             data: bytes = read(size)
-            at = self._stream.tell()
+            position = self._stream.tell()
         except DAMAGED as error:
             raise Broken(f"cannot be unpacked: {error}") from error
-        if at > self._most:
+        if position > self._most:
             raise Broken(f"unpacks to more than {self._most >> 20:,} MB")
         return data
 
@@ -159,7 +159,7 @@ class _Unpacking:
 def unpacked(
     files: Iterable[Source],
     copies: ExitStack,
-    given: str | None = None,
+    stated_format: str | None = None,
     encoding: str | None = None,
     most: int = MOST_UNPACKED,
     separator: str | None = None,
@@ -188,10 +188,10 @@ def unpacked(
     if len(packed) > MOST_FILES:
         raise Broken(f"{len(packed)} files with records; at most {MOST_FILES} are read at once")
     for name, stream, *_ in packed:
-        if (form := format_of(name, given)) in ("csv", "json", "jsonl"):
-            chosen = separator if form == "csv" else None
+        if (form := format_of(name, stated_format)) in ("csv", "json", "jsonl"):
+            table_separator = separator if form == "csv" else None
             opened.tables.append(
-                _separated(_as_utf8(name, stream, encoding, copies), chosen, copies)
+                _separated(_as_utf8(name, stream, encoding, copies), table_separator, copies)
             )
         else:
             # A library of its own reads it back and forth.
@@ -205,10 +205,12 @@ def unpacked(
 def _tables_in(name: str, stream: BinaryIO, most: int, opened: Opened) -> Iterator[Source]:
     try:
         archive = ZipFile(stream)
-        members = [each for each in archive.infolist() if each.filename and not each.is_dir()]
+        members = [
+            member for member in archive.infolist() if member.filename and not member.is_dir()
+        ]
         if len(opened.members) + len(members) > MOST_MEMBERS:
             raise Broken(f"more than {MOST_MEMBERS:,} files", file=name)
-        opened.members.update((each.filename, (archive, each)) for each in members)
+        opened.members.update((member.filename, (archive, member)) for member in members)
         for member in members:
             path = PurePath(member.filename)
             # What macOS puts beside each file holds no records.
@@ -254,21 +256,21 @@ def _as_utf8(name: str, stream: BinaryIO, encoding: str | None, copies: ExitStac
     """
     sample = stream.read(_SAMPLE)
     stream.seek(0)
-    chosen = next((code for mark, code in _MARKS if sample.startswith(mark)), encoding)
+    codec = next((code for mark, code in _MARKS if sample.startswith(mark)), encoding)
     note = ""
-    if chosen is None and (guesses := guessed_encodings(sample)):
+    if codec is None and (guesses := guessed_encodings(sample)):
         if len(guesses) > 1:
             near = ", ".join(guesses)
             note = f"not UTF-8; as `encoding` say which it is: {near} …"
             return Source(name, stream, note, likely=guesses[0])
-        [chosen] = guesses
-        named = ENCODINGS.get(chosen, chosen)
+        [codec] = guesses
+        named = ENCODINGS.get(codec, codec)
         note = f"read as {named}; if that is wrong, say its `encoding`"
-    if chosen is None or codecs.lookup(chosen).name == "utf-8":
+    if codec is None or codecs.lookup(codec).name == "utf-8":
         return Source(name, stream)
-    texts = codecs.iterdecode(_blocks(stream), chosen, "replace")
+    texts = codecs.iterdecode(_blocks(stream), codec, "replace")
     utf8 = (text.encode("utf-8", "replace") for text in texts)
-    return Source(name, _copy(utf8, copies), note, chosen)
+    return Source(name, _copy(utf8, copies), note, codec)
 
 
 def guessed_encodings(sample: bytes) -> list[str]:

@@ -32,7 +32,7 @@ _OF_ENTRY: Final = {
     "voter": "voter__pseudonym",
     "target": "target__uid",
 }
-_MADE: Final = {"type", "rubric", "labels_sha256", "retracted"}
+_COMPUTED_FIELDS: Final = {"type", "rubric", "labels_sha256", "retracted"}
 _OF_THESE: Final = "kind payload rubric__name rubric__version retracted_seq retracted_at".split()
 Part = TypeVar("Part", bound=BaseModel)
 Row = TypeVar("Row")
@@ -114,9 +114,11 @@ def _rows(
     yield bundle.Header(project=part, runs=[run.pk for run in runs])
     # The rubrics that these runs ask now, and those that their votes answered.
     answered = sealed.filter(kind=Entry.Kind.VOTE).order_by().values("rubric").distinct()
-    used = Q(queues__run__in=runs) | Q(pk__in=answered)
+    is_needed = Q(queues__run__in=runs) | Q(pk__in=answered)
     rubrics = (
-        VoterPrompt.objects.filter(used, project=project).distinct().order_by("name", "version")
+        VoterPrompt.objects.filter(is_needed, project=project)
+        .distinct()
+        .order_by("name", "version")
     )
     names = bundle.Rubric.model_fields.keys() - {"type"}
     yield from (bundle.Rubric(**row) for row in rubrics.values(*names))
@@ -156,11 +158,11 @@ def _run(run: Run) -> Iterator[bundle.Record]:
 
 
 def _outputs(pairs: QuerySet[Item]) -> Iterator[bundle.Output]:
-    seen: set[UUID] = set()
+    exported_pks: set[UUID] = set()
     for items in chunks(pairs.only("position", "a", "b"), "position", AT_ONCE):
-        used = {each for item in items for each in (item.a_id, item.b_id) if each}
-        new = Inference.objects.filter(pk__in=used - seen).order_by("pk")
-        seen |= used
+        output_pks = {pk for item in items for pk in (item.a_id, item.b_id) if pk}
+        new = Inference.objects.filter(pk__in=output_pks - exported_pks).order_by("pk")
+        exported_pks |= output_pks
         for output in _read(bundle.Output, new):
             # A picture stands in the place of its address: it is nowhere else.
             is_picture = output.kind == "image"
@@ -185,15 +187,21 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
     # When votes were taken back, as far as the export knows.
     retractions = sealed.filter(seq=OuterRef("retracted_seq")).values("at")
     entries = sealed.annotate(retracted_at=Subquery(retractions))
-    vote, other = (
-        {name: _OF_ENTRY.get(name, name) for name in record.model_fields if name not in _MADE}
+    vote_columns, entry_columns = (
+        {
+            name: _OF_ENTRY.get(name, name)
+            for name in record.model_fields
+            if name not in _COMPUTED_FIELDS
+        }
         for record in (bundle.Vote, bundle.EntryPart)
     )
     # Rows as dictionaries: three objects of Django for each take three times as long.
-    columns = {*vote.values(), *other.values(), *_OF_THESE}
+    columns = {*vote_columns.values(), *entry_columns.values(), *_OF_THESE}
     for row in in_chunks(entries.values(*columns), "seq"):
         is_vote = row["kind"] == Entry.Kind.VOTE
-        fields = {name: row[path] for name, path in (vote if is_vote else other).items()}
+        fields = {
+            name: row[path] for name, path in (vote_columns if is_vote else entry_columns).items()
+        }
         fields |= {
             "hash": bytes(row["hash"]).hex(),
             "run": runs[row["queue"]] if row["queue"] else None,

@@ -157,16 +157,16 @@ def with_ends(lines: Iterable[str]) -> Iterator[str]:
     return (f"{line}\n" for line in lines)
 
 
-def export(run: Run, name: FormatName, who: Reader) -> StreamingHttpResponse:
+def export(run: Run, name: FormatName, reader: Reader) -> StreamingHttpResponse:
     """Return a run as a file; who gets it knows from then on what judges and others say."""
-    chosen = FORMATS[name]
-    is_whole, pieces = name == "ledger", chosen.pieces(run)
-    seen = Run.objects.filter(queue__project=run.queue.project) if is_whole else [run]
-    note_runs_seen(who, seen)
-    file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{chosen.ending}"
+    export_format = FORMATS[name]
+    is_whole, pieces = name == "ledger", export_format.pieces(run)
+    runs = Run.objects.filter(queue__project=run.queue.project) if is_whole else [run]
+    note_runs_seen(reader, runs)
+    file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{export_format.ending}"
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     blocks = in_blocks(pieces)
-    return StreamingHttpResponse(blocks, content_type=chosen.content_type, headers=headers)
+    return StreamingHttpResponse(blocks, content_type=export_format.content_type, headers=headers)
 
 
 def in_blocks(pieces: Iterable[str] | Iterable[bytes]) -> Iterator[bytes]:

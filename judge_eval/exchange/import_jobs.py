@@ -60,7 +60,7 @@ MOST_ATTEMPTS: Final = 3
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 # What no worker has taken up by then was lost on its way to the workers.
 TAKEN_UP_WITHIN: Final = timedelta(seconds=5)
-KEPT: Final = timedelta(days=30)
+RETENTION: Final = timedelta(days=30)
 # Files that were brought on the page and not imported.
 FILES_KEPT: Final = timedelta(days=1)
 # Of all projects, and of one: its queue does not use up that of the others.
@@ -92,9 +92,9 @@ def form_of(
     sources: Sequence[Source], options: object, columns: object, file_format: str | None
 ) -> JsonObject:
     """Return what is stated beside files, checked, as an import keeps it; raises ConfigInvalid."""
-    how = validated(ImportOptions, options)
+    import_options = validated(ImportOptions, options)
     if columns is not None:
-        mapping.parse(columns, _shape_of(how.vote_kind))
+        mapping.parse(columns, _shape_of(import_options.vote_kind))
     try:
         for source in sources:
             # What a zip holds is looked at by a worker.
@@ -143,34 +143,38 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     recognise(job, sources)
     job.state, job.form = Import.State.DRAFT, form_of(sources, {}, None, None)
     submit(job, sources)
-    seen = _preview(job, None)
-    if likely := next((it["likely"] for it in seen["readings"] if it["likely"]), ""):
+    preview = _preview(job, None)
+    if likely := next(
+        (reading["likely"] for reading in preview["readings"] if reading["likely"]), ""
+    ):
         # The page shows it with its letters, to be changed.
         job.form["options"] = {"encoding": likely}
-        seen = _preview(job, None)
+        preview = _preview(job, None)
     # By its columns' names, and as it is read at last.
-    job.form |= {"found": seen, "preview": seen}
-    _propose(job, seen)
+    job.form |= {"found": preview, "preview": preview}
+    _propose(job, preview)
     if job.form["mapping"]:
         job.form["preview"] = _preview(job, job.form["mapping"])
     job.save(update_fields=["form"])
     return job
 
 
-def _propose(job: Import, seen: JsonObject) -> None:
+def _propose(job: Import, preview: JsonObject) -> None:
     """Note the mapping of an earlier import, or else one that may fit; or the likelier shape."""
     if earlier := _earlier_import(job):
         job.form |= {"mapping": earlier.form["mapping"], "known": earlier.form["files"][0]}
-    elif seen["proposed"] and seen["faults"]:
-        job.form["mapping"] = seen["proposed"]
-        seen["shape"] = ITEMS.name
-    elif not seen["formats"]:
-        shape = SHAPES[seen["shape"]]
-        facts = {name: ColumnFacts(**facts) for name, facts in seen["facts"].items()}
-        roles, of_items = (mapping.guessed_roles(facts, it) for it in (shape, ITEMS))
+    elif preview["proposed"] and preview["faults"]:
+        job.form["mapping"] = preview["proposed"]
+        preview["shape"] = ITEMS.name
+    elif not preview["formats"]:
+        shape = SHAPES[preview["shape"]]
+        facts = {name: ColumnFacts(**facts) for name, facts in preview["facts"].items()}
+        roles, of_items = (
+            mapping.guessed_roles(facts, candidate_shape) for candidate_shape in (shape, ITEMS)
+        )
         if "output" in of_items.values() and not {shape.name, *shape.outputs} & {*roles.values()}:
             # In other words than ours.
-            seen["shape"] = ITEMS.name
+            preview["shape"] = ITEMS.name
 
 
 def _earlier_import(job: Import) -> Import | None:
@@ -181,7 +185,14 @@ def _earlier_import(job: Import) -> Import | None:
     mapped = done.filter(state=Import.State.DONE).exclude(form__mapping=None)
     columns = job.form["found"]["columns"].keys()
     recent = mapped.order_by("-done_at")[:MOST_WAITING]
-    return next((each for each in recent if mapping.fits(each.form["mapping"], columns)), None)
+    return next(
+        (
+            earlier_job
+            for earlier_job in recent
+            if mapping.fits(earlier_job.form["mapping"], columns)
+        ),
+        None,
+    )
 
 
 def _preview(job: Import, columns: JsonObject | None) -> JsonObject:
@@ -201,16 +212,16 @@ def _preview(job: Import, columns: JsonObject | None) -> JsonObject:
 
 def change(job: Import, form: JsonObject, **facts: Any) -> bool:
     """Note what is chosen for a draft, or for what was refused: it is a draft again."""
-    kept = ("files", "found", "preview", "known")
-    whole = {name: job.form[name] for name in kept if name in job.form} | form
+    preview_keys = ("files", "found", "preview", "known")
+    new_form = {name: job.form[name] for name in preview_keys if name in job.form} | form
     is_decoded_anew = _text_options(form) != _text_options(job.form)
     if is_decoded_anew or form["mapping"] != job.form["mapping"]:
         job.form |= form
-        whole["preview"] = _preview(job, form["mapping"])
+        new_form["preview"] = _preview(job, form["mapping"])
         if is_decoded_anew:
-            whole["found"] = _preview(job, None)
+            new_form["found"] = _preview(job, None)
     again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
-    changed = _idle(job).update(form=whole, rows_read=0, done_at=None, **again, **facts)
+    changed = _idle(job).update(form=new_form, rows_read=0, done_at=None, **again, **facts)
     job.refresh_from_db()
     return bool(changed)
 
@@ -278,7 +289,7 @@ def submit_lost() -> None:
         enqueue(_TASK)
     # A mapping is kept with its run.
     is_needed = Q(state=Import.State.DONE, run__isnull=False) & ~Q(form__mapping=None)
-    old = Import.objects.filter(~is_needed, done_at__lt=now - KEPT)
+    old = Import.objects.filter(~is_needed, done_at__lt=now - RETENTION)
     # Looked at first: nearly always there is nothing, and a write would take SQLite's lock for it.
     if old.exists():
         old.delete()
@@ -466,7 +477,7 @@ def _do_or_give_up(job: Import) -> None:
 
 def _of_bundle(job: Import, error: BundleError) -> RowsWrong:
     report = ImportReport()
-    report.fail(RowError(job.form["files"][0], error.line, error.field, error.why))
+    report.fail(RowError(job.form["files"][0], error.line, error.field, error.reason))
     return RowsWrong(report)
 
 
@@ -502,8 +513,8 @@ def _files(job: Import) -> Iterator[Sequence[Source]]:
 
 
 def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[Item]:
-    given, file_format, shape = job.form["mapping"], job.form["format"], _shape(job)
-    columns = None if given is None else mapping.parse(given, shape)
+    config, file_format, shape = job.form["mapping"], job.form["format"], _shape(job)
+    columns = None if config is None else mapping.parse(config, shape)
     most = settings.IMPORT_MAX_UNPACKED_MB << 20
     encoding, separator = _text_options(job.form)
     try:
@@ -542,8 +553,8 @@ def _refuse_large(source: Source) -> None:
     rows, size = size_of(source.stream)
     most, megabytes = settings.IMPORT_MAX_ROWS, settings.IMPORT_MAX_UNPACKED_MB
     if rows > most:
-        why = f"{source.name} has {rows:,} rows; at most {most:,} are taken at once."
-        raise ImportTooLarge(why)
+        reason = f"{source.name} has {rows:,} rows; at most {most:,} are taken at once."
+        raise ImportTooLarge(reason)
     if size > megabytes << 20:
         raise ImportTooLarge(f"{source.name} is more than {megabytes:,} MB when it is unpacked.")
 

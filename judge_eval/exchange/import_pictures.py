@@ -43,7 +43,7 @@ class Pictures:
             try:
                 yield self._with_addresses(item) if self._kind == IMAGE else item
             except Misfit as error:
-                yield RowError(item.file, item.line, error.field, error.why)
+                yield RowError(item.file, item.line, error.field, error.reason)
 
     def _with_addresses(self, row: Row) -> Row:
         addresses: Values = {}
@@ -69,8 +69,8 @@ class Pictures:
 
     def _member(self, name: str) -> bytes:
         if name not in self._members:
-            where = "in the zip" if self._members else "beside it, as there is no zip"
-            raise NoPicture(f"{name[:100]!r} is neither a data URL nor a file {where}")
+            place = "in the zip" if self._members else "beside it, as there is no zip"
+            raise NoPicture(f"{name[:100]!r} is neither a data URL nor a file {place}")
         archive, member = self._members[name]
         if member.flag_bits & ENCRYPTED:
             raise NoPicture(f"{name!r} is encrypted")

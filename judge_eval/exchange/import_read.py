@@ -43,9 +43,9 @@ from judge_eval.exchange.import_report import (
     ImportTooLarge,
     RowsWrong,
 )
-from judge_eval.exchange.import_scratch import WRITTEN, Scratch, pieces, text_of
+from judge_eval.exchange.import_scratch import TABLES_TO_WRITE, Scratch, pieces, text_of
 from judge_eval.exchange.import_steps import counted
-from judge_eval.exchange.import_write import KEPT, NOTED, lacking_text, voters_of
+from judge_eval.exchange.import_write import NOTED, RESERVED_METADATA, lacking_text, voters_of
 from judge_eval.exchange.question import Columns, PairQuestion, Question, question_of
 from judge_eval.exchange.row_models import (
     OUTPUTS,
@@ -123,11 +123,11 @@ def _counted(job: Import, items: Iterable[Item]) -> Iterator[Item]:
     for rows, item in enumerate(counted(job, items), start=1):
         text += text_of(item)
         if rows > most_rows and not job.is_local:
-            why = f"There are more than {most_rows:,} rows; bring them in parts."
-            raise ImportTooLarge(why)
+            reason = f"There are more than {most_rows:,} rows; bring them in parts."
+            raise ImportTooLarge(reason)
         if text > most_text and not job.is_local:
-            why = f"There are more than {most_text:,} characters; bring less at once."
-            raise ImportTooLarge(why)
+            reason = f"There are more than {most_text:,} characters; bring less at once."
+            raise ImportTooLarge(reason)
         yield item
 
 
@@ -207,20 +207,20 @@ class _Reading:
         try:
             yield
         except Misfit as error:
-            self._report.fail(RowError(row.file, row.line, error.field, error.why))
+            self._report.fail(RowError(row.file, row.line, error.field, error.reason))
             self._unfit.add((row.file, row.line))
 
     def _fits(self, row: Row) -> bool:
         question = self._question or self._ask(row.shape)
         if row.shape != self._noun:
-            why = of_another_shape(row)
-            self._report.fail(RowError(row.file, row.line, None, why, is_fatal=True))
+            reason = of_another_shape(row)
+            self._report.fail(RowError(row.file, row.line, None, reason, is_fatal=True))
             raise RowsWrong(self._report)
         failures = self._report.failures
         with self._reported(row):
-            if kept := row.metadata.keys() & {*KEPT}:
-                why = "is a name that is kept here: give it another one"
-                raise Misfit(f"metadata.{min(kept)}", why)
+            if reserved_names := row.metadata.keys() & {*RESERVED_METADATA}:
+                reason = "is a name that is kept here: give it another one"
+                raise Misfit(f"metadata.{min(reserved_names)}", reason)
             for task in row.labels:
                 try:
                     fields.output(task)
@@ -231,8 +231,8 @@ class _Reading:
             if row.judge and not row.is_blank:
                 verdict_of(row, self._options.inconsistent, None)
                 if self._judge(row.judge) is None:
-                    why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
-                    raise Misfit("judge", why)
+                    reason = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+                    raise Misfit("judge", reason)
         return self._report.failures == failures
 
     def _take_captions(self, row: Row) -> None:
@@ -247,29 +247,29 @@ class _Reading:
 
     def take(self, rows: Sequence[Row]) -> None:
         self._has_outputs |= any(row.output_a or row.output_b for row in rows)
-        taken = self._pairs(rows)
-        for _, pair in taken:
+        placed_rows = self._pairs(rows)
+        for _, pair in placed_rows:
             self._scratch.insert("entered", pair.hex)
-        judged = [(row, pair, row.judge) for row, pair in taken if row.judge]
-        for _, pair, judge in (each for each in judged if each[0].is_blank):
+        judged = [(row, pair, row.judge) for row, pair in placed_rows if row.judge]
+        for _, pair, judge in (statement for statement in judged if statement[0].is_blank):
             self._scratch.insert("blank", judge, pair.hex)
-        self._verdicts([each for each in judged if not each[0].is_blank])
-        self._votes([(row, pair, row.voter) for row, pair in taken if row.voter])
+        self._verdicts([statement for statement in judged if not statement[0].is_blank])
+        self._votes([(row, pair, row.voter) for row, pair in placed_rows if row.voter])
 
     def finish(self) -> JsonObject:
-        report, given = self._report, self._options.open_for_voting
+        report, open_option = self._report, self._options.open_for_voting
         report.used -= len(self._unfit)
         self._fill_blanks()
         report.with_outputs = self._scratch.pairs_with_outputs_and_votes()[0]
         has_stored = bool(self._queue and self._queue.items.exists())
         has_pairs = has_stored or self._scratch.count("pair") > 0
         if not report.failures and not has_pairs:
-            what = "an item" if self._noun == "item" else "a pair"
-            report.fail(RowError("", 0, None, f"no row names {what}"))
+            noun = "an item" if self._noun == "item" else "a pair"
+            report.fail(RowError("", 0, None, f"no row names {noun}"))
         is_skipping = self._options.skip_errors and not report.is_fatal
         if report.failures and not (is_skipping and has_pairs):
             raise RowsWrong(report)
-        is_open = bool(self._queue and self._queue.is_open) if given is None else given
+        is_open = bool(self._queue and self._queue.is_open) if open_option is None else open_option
         if is_open and self._lacking == self._items:
             raise ImportRefused(lacking_text(self._lacking, self._noun))
         self._refuse_empty()
@@ -290,7 +290,7 @@ class _Reading:
             "rules": rules,
             "report": report.model_dump(mode="json"),
         }
-        to_write = sum(map(self._scratch.count, WRITTEN))
+        to_write = sum(map(self._scratch.count, TABLES_TO_WRITE))
         return {"form": self._form | read, "to_write": to_write}
 
     def _refuse_empty(self) -> None:
@@ -300,21 +300,23 @@ class _Reading:
         is_said = is_said or report.already["votes"] or report.already["verdicts"]
         number = self._scratch.count("pair")
         with_outputs, voted, both = self._scratch.pairs_with_outputs_and_votes()
-        why = ""
+        reason = ""
         if number and not (self._has_outputs or report.filled or self._captions or is_said):
             items = number_of(number, self._noun)
-            why = f"{items} without an output, a vote or a verdict: at least one of them is needed"
+            reason = (
+                f"{items} without an output, a vote or a verdict: at least one of them is needed"
+            )
         elif with_outputs and voted and not both:
-            why = (
+            reason = (
                 f"{number_of(votes, 'vote')} on {number_of(voted, self._noun)}, but the outputs "
                 f"are those of {with_outputs:,} others: "
                 f"votes and outputs must name the same {self._noun}s"
             )
-        if why:
-            raise self._wrong(why)
+        if reason:
+            raise self._rows_wrong(reason)
 
-    def _wrong(self, why: str) -> RowsWrong:
-        self._report.fail(RowError("", 0, None, why))
+    def _rows_wrong(self, reason: str) -> RowsWrong:
+        self._report.fail(RowError("", 0, None, reason))
         return RowsWrong(self._report)
 
     def _rules(self) -> Columns:
@@ -323,7 +325,7 @@ class _Reading:
         try:
             rules = self._question.rules()
         except fields.Unfit as error:
-            raise self._wrong(str(error)) from error
+            raise self._rows_wrong(str(error)) from error
         self._report.notes += self._question.notes
         return {} if self._queue else rules
 
@@ -352,13 +354,13 @@ class _Reading:
             drafts[name] = PairDraft(name, {"kind": self._kind}, noun=self._noun)
         before = {name: dict(draft.facts) for name, draft in drafts.items()}
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
-        taken = []
+        placed_rows = []
         for row in rows:
             with self._reported(row):
                 as_stored, new_texts = drafts[row.item].take(row)
                 self._report.turned += as_stored is not row
                 texts[row.item] |= new_texts
-                taken.append((as_stored, drafts[row.item].pk))
+                placed_rows.append((as_stored, drafts[row.item].pk))
         for name in names:
             draft = drafts[name]
             is_changed = draft.facts != before[name]
@@ -366,7 +368,7 @@ class _Reading:
             self._lacking += draft.lacks_output
             if is_changed or name in unmet:
                 self._scratch.keep(draft, texts[name])
-        return taken
+        return placed_rows
 
     def _drafts_of(
         self, names: Collection[str]
@@ -432,21 +434,23 @@ class _Reading:
 
     # --- verdicts ---------------------------------------------------------------------------------
 
-    def _order(self, given: JudgeOrder) -> None:
+    def _order(self, order: JudgeOrder) -> None:
         self._wants_baselines = bool(self._options.baselines)
         fingerprints = []
-        for name in given.judges[:MOST_JUDGES]:
+        for name in order.judges[:MOST_JUDGES]:
             try:
-                why = None if fields.name(name) else "a judge has no name"
+                reason = None if fields.name(name) else "a judge has no name"
             except fields.Unfit as error:
-                why = f"the name of a judge {error}"
-            if why:
-                self._report.fail(RowError(given.file, 0, "judges", why))
+                reason = f"the name of a judge {error}"
+            if reason:
+                self._report.fail(RowError(order.file, 0, "judges", reason))
             elif fingerprint := self._judge(name):
                 fingerprints.append(fingerprint)
-        if list(dict.fromkeys(fingerprints)) != [it for it in self._judges if it in fingerprints]:
+        if list(dict.fromkeys(fingerprints)) != [
+            fingerprint for fingerprint in self._judges if fingerprint in fingerprints
+        ]:
             self._report.notes.append(
-                f"{given.file}: the judges stand in another order here, and keep it."
+                f"{order.file}: the judges stand in another order here, and keep it."
             )
 
     def _judge(self, name: str) -> str | None:
@@ -465,7 +469,7 @@ class _Reading:
             pairs = {pair for _, pair, _ in rows}
             stored = Verdict.objects.filter(item__in=pairs, judge__in=self._stored_judges)
             columns = stored.values("item_id", "judge_id", *COMPARED["verdict"])
-            existing = {(one["item_id"], one["judge_id"]): one for one in columns}
+            existing = {(verdict["item_id"], verdict["judge_id"]): verdict for verdict in columns}
         for row, pair, name in rows:
             judge = self._judges[imported_fingerprint(name, self._options.source)]
             with self._reported(row):
@@ -487,10 +491,10 @@ class _Reading:
                 failed = json.dumps(verdict_of(row, "tie", None))
                 filled = self._scratch.fill_blanks(name, failed, (pk.hex for pk in stored))
                 self._report.new["verdicts"] += filled
-            other = "not_asked" if rule == "failed" else "failed"
+            other_rule = "not_asked" if rule == "failed" else "failed"
             self._report.notes.append(
                 f"{blank:,} of {name}'s {blank + all_answered:,} cells are empty: counted as "
-                f"{RULES_OF_EMPTY[rule]}. The option empty_cells={other} says otherwise."
+                f"{RULES_OF_EMPTY[rule]}. The option empty_cells={other_rule} says otherwise."
             )
 
     # --- votes ------------------------------------------------------------------------------------
@@ -500,13 +504,13 @@ class _Reading:
         existing: Existing = {}
         if self._run:
             pairs = {pair for _, pair, _ in rows}
-            standing = Entry.objects.filter(
+            standing_votes = Entry.objects.filter(
                 kind=Entry.Kind.VOTE, retracted=False, voter__in=voters.values(), item__in=pairs
             )
-            columns = standing.values("item_id", "voter_id", *COMPARED["vote"])
+            columns = standing_votes.values("item_id", "voter_id", *COMPARED["vote"])
             existing = {
-                (one["item_id"], one["voter_id"]): one | {"at": one["at"].isoformat()}
-                for one in columns
+                (vote["item_id"], vote["voter_id"]): vote | {"at": vote["at"].isoformat()}
+                for vote in columns
             }
         for row, pair, name in rows:
             voter = voters.get(name)
@@ -521,23 +525,23 @@ class _Reading:
             return
         first = stored or self._scratch.put_into_group(voter, row.voter_group)
         if first != row.voter_group:
-            where = "here" if stored else "on another row"
-            why = f"{quote(row.voter_group)}, but {voter} is in the group {quote(first)} {where}"
-            raise Misfit("voter_group", why)
+            place = "here" if stored else "on another row"
+            reason = f"{quote(row.voter_group)}, but {voter} is in the group {quote(first)} {place}"
+            raise Misfit("voter_group", reason)
 
     def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Columns | None) -> None:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         assert self._question is not None  # rows were there
         labels, rule = self._question.statement(row), self._options.inconsistent
-        given = vote_of(row, labels) if table == "vote" else verdict_of(row, rule, labels)
-        given = self._question.settled(given, COMPARED[table][0])
+        columns = vote_of(row, labels) if table == "vote" else verdict_of(row, rule, labels)
+        columns = self._question.settled(columns, COMPARED[table][0])
         if before is None:
-            statement = json.dumps(given, ensure_ascii=False)
+            statement = json.dumps(columns, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
                 return
             before = self._scratch.statement(table, name, pair.hex)
-        check_consistent(table, row, given, before)
+        check_consistent(table, row, columns, before)
         self._report.already[f"{table}s"] += 1
 
 
@@ -548,8 +552,8 @@ def _renamed(rows: Sequence[Row], aliases: Mapping[str, tuple[str, bool]]) -> Se
     renamed = []
     for row in rows:
         item, is_turned = aliases.get(row.item, (row.item, False))
-        other = row if item == row.item else replace(row, item=item)
-        renamed.append(other.turned() if is_turned else other)
+        named_row = row if item == row.item else replace(row, item=item)
+        renamed.append(named_row.turned() if is_turned else named_row)
     return renamed
 
 
@@ -572,7 +576,7 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
         **{name: a.metadata.get(name) for name in NOTED},
     }
     if b is None:
-        facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in KEPT}
+        facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in RESERVED_METADATA}
     facts = {field: value for field, value in facts.items() if value}
     for field, output, stored_mark in zip(OUTPUTS, (a, b), marks, strict=True):
         if output and not output.metadata.get(OUTPUT_ABSENT):

@@ -12,8 +12,8 @@ try:
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 except ImportError as missing:
-    why = f"Parquet is read and written by pyarrow, which cannot be loaded here: {missing}"
-    raise Broken(why) from missing
+    reason = f"Parquet is read and written by pyarrow, which cannot be loaded here: {missing}"
+    raise Broken(reason) from missing
 
 # A record may have 2 MB, and is held twice while it is read.
 _ROWS = 16
@@ -110,7 +110,7 @@ def _rows(batch: Any) -> list[object]:
     return [row for number in range(batch.num_rows) for row in _rows(batch.slice(number, 1))]
 
 
-class _Written(RawIOBase):
+class _PieceBuffer(RawIOBase):
     """A file that gives away what was written since it was last taken."""
 
     def __init__(self) -> None:
@@ -138,12 +138,12 @@ def parquet_file(
 ) -> Iterator[bytes]:
     """Yield a file of rows that begin with a name; all other cells are of one type, or None."""
     schema = pa.schema([(names[0], pa.string()), *((name, _TYPES[cells]) for name in names[1:])])
-    written, at_once = _Written(), max(_LEAST_ROWS, _CELLS // len(names))
+    buffer, at_once = _PieceBuffer(), max(_LEAST_ROWS, _CELLS // len(names))
     rows = iter(rows)
-    with pq.ParquetWriter(written, schema) as writer:
+    with pq.ParquetWriter(buffer, schema) as writer:
         while group := list(islice(rows, at_once)):
             columns = zip(zip(*group, strict=True), schema.types, strict=True)
-            arrays = [pa.array(column, of) for column, of in columns]
+            arrays = [pa.array(column, cell_type) for column, cell_type in columns]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-            yield written.take()
-    yield written.take()
+            yield buffer.take()
+    yield buffer.take()

@@ -66,7 +66,7 @@ EXAMPLES: Final = 3
 LONGEST_EXAMPLE: Final = 80
 # What names an item whose file does not.
 _MADE_NAME: Final = re.compile(r"[0-9a-f]{32}")
-_CHOSEN: Final = {
+_CHOICE_PHRASES: Final = {
     "A": "chose the first",
     "B": "chose the second",
     "tie": "chose neither: a tie",
@@ -102,11 +102,11 @@ class Fault(BaseModel):
     file: str
     row: int
     field: str | None
-    why: str
+    reason: str
     more: int = 0
 
     @property
-    def where(self) -> str:
+    def place(self) -> str:
         return f"{self.file}, row {self.row:,}" if self.row else self.file
 
 
@@ -132,13 +132,13 @@ class PreviewItem(BaseModel):
         return "" if _MADE_NAME.fullmatch(self.name) else self.name
 
     @property
-    def said(self) -> list[tuple[str, str, bool]]:
+    def statements(self) -> list[tuple[str, str, bool]]:
         """Who says what of it in words, and whether that is a judge."""
-        words = _CHOSEN if len(self.outputs) > 1 else {}
+        words = _CHOICE_PHRASES if len(self.outputs) > 1 else {}
         return [
-            (who, words.get(what, f"said {what}"), is_judge)
+            (author, words.get(choice, f"said {choice}"), is_judge)
             for statements, is_judge in ((self.votes, False), (self.verdicts, True))
-            for who, what in statements
+            for author, choice in statements
         ]
 
 
@@ -241,7 +241,7 @@ def look(request: PreviewRequest) -> Preview:
             result.shape = "item" if row_shape is ITEMS else "pair"
             if public := detect(name, first[:LOOKED_AT_FIRST]):
                 result.formats[name] = public
-            elif mapping.EACH in (config := mapping.proposal(first[0], ITEMS) if first else {}):
+            elif mapping.ROWS in (config := mapping.proposal(first[0], ITEMS) if first else {}):
                 result.proposed = config
             items = read(stream, name, columns, None, shape, request.off)
             for item in islice(items, LOOKED_AT):
@@ -330,11 +330,11 @@ class _Rows:
         if isinstance(item, Row) and item.is_blank:
             self._blank.setdefault(item.judge or "", set()).add(item.item)
         elif isinstance(item, Row):
-            self._take_row(self._as_known(item))
+            self._take_row(self._under_known_name(item))
         elif not isinstance(item, JudgeOrder):
             self.report.add(item)
 
-    def _as_known(self, row: Row) -> Row:
+    def _under_known_name(self, row: Row) -> Row:
         """Return a row as the pair is known that has its prompt and outputs, perhaps exchanged."""
         if not (row.shape == "pair" and row.prompt and row.output_a and row.output_b):
             return row
@@ -350,7 +350,7 @@ class _Rows:
         try:
             row = self._check(row)
         except Misfit as error:
-            self.report.fail(RowError(row.file, row.line, error.field, error.why))
+            self.report.fail(RowError(row.file, row.line, error.field, error.reason))
         if row.item not in self.items:
             if len(self.items) == MOST_ITEMS:
                 return
@@ -359,16 +359,16 @@ class _Rows:
         _add(self.items[row.item], row)
 
     def counts(self) -> SeenCounts:
-        said = {
+        names_by_table = {
             table: [name for kind, name, _ in self._answers if kind == table]
             for table in ("vote", "verdict")
         }
         return SeenCounts(
             items=len(self._drafts),
-            votes=len(said["vote"]),
-            voters=len({*said["vote"]}),
-            verdicts=len(said["verdict"]) + self._unanswered(said["verdict"]),
-            judges=len({*said["verdict"]}),
+            votes=len(names_by_table["vote"]),
+            voters=len({*names_by_table["vote"]}),
+            verdicts=len(names_by_table["verdict"]) + self._unanswered(names_by_table["verdict"]),
+            judges=len({*names_by_table["verdict"]}),
             is_all=self.is_all,
         )
 
@@ -389,9 +389,9 @@ class _Rows:
         labels = plain_labels(row)
         answers = [("verdict", row.judge, verdict_of(row, "tie", labels))] if row.judge else []
         answers += [("vote", row.voter, vote_of(row, labels))] if row.voter else []
-        for table, name, given in answers:
-            before = self._answers.setdefault((table, name, row.item), given)
-            check_consistent(table, row, given, before)
+        for table, name, columns in answers:
+            before = self._answers.setdefault((table, name, row.item), columns)
+            check_consistent(table, row, columns, before)
         return row
 
 
@@ -414,8 +414,8 @@ def _add(item: PreviewItem, row: Row) -> None:
         _note(item.votes, row.voter, [row.vote, *labels])
 
 
-def _note(statements: list[tuple[str, str]], who: str, words: list[str | None]) -> None:
-    statement = (who, _cut(", ".join(filter(None, words))))
+def _note(statements: list[tuple[str, str]], author: str, words: list[str | None]) -> None:
+    statement = (author, _cut(", ".join(filter(None, words))))
     # Several rows of a record may each repeat what is said of the whole.
     if statement not in statements:
         statements.append(statement)
@@ -428,7 +428,7 @@ def _word(label: fields.Label) -> str:
 def _cut(text: str) -> str:
     if turns := messages_of(text):
         last = turns[-MOST_STATEMENTS:]
-        cut = [{"role": each.role, "content": each.content[:LONGEST_TEXT]} for each in last]
+        cut = [{"role": turn.role, "content": turn.content[:LONGEST_TEXT]} for turn in last]
         return conversation(cut) or ""
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
@@ -439,7 +439,7 @@ def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
     Examples
     --------
     >>> [fault] = grouped(RowError("v.csv", row, "vote", "missing") for row in (3, 7))
-    >>> fault.where, fault.more
+    >>> fault.place, fault.more
     ('v.csv, row 3', 1)
     """
     faults: dict[tuple[str, str | None, str], Fault] = {}
@@ -450,7 +450,7 @@ def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
             faults[key].more += 1
         else:
             field = field and _cut(field)
-            faults[key] = Fault(file=error.file, row=error.row, field=field, why=_cut(error.why))
+            faults[key] = Fault(file=error.file, row=error.row, field=field, reason=_cut(error.why))
     return list(faults.values())
 
 
@@ -466,7 +466,7 @@ def _look_at_bundle(path: Path, name: str, result: Preview) -> None:
                 elif isinstance(record, bundle.RunPart):
                     result.runs.append(record.name)
         except bundle.BundleError as error:
-            result.faults = grouped([RowError(name, error.line, error.field, error.why)])
+            result.faults = grouped([RowError(name, error.line, error.field, error.reason)])
 
 
 def limit_memory(more: int) -> None:

@@ -148,8 +148,8 @@ def _rating(raw: Label) -> Answer:
 
 
 def _labels(raw: Label) -> Answer:
-    given = raw if isinstance(raw, tuple) else fields.words(_spelt(raw))
-    words = sorted(_one_line(word) for word in {word.strip() for word in given} - {""})
+    raw_words = raw if isinstance(raw, tuple) else fields.words(_spelt(raw))
+    words = sorted(_one_line(word) for word in {word.strip() for word in raw_words} - {""})
     if wrong := next((word for word in words if SEPARATOR in word), None):
         raise Unfit(f"{shorten(wrong)!r} holds {SEPARATOR!r}")
     choice = joined(words)
@@ -262,8 +262,8 @@ class Answers:
         per_step = _STEPS[self._step] if self._step < len(_STEPS) else 0
         number = round((highest - lowest) * per_step) + 1
         if not 0 < number - 1 <= MOST_CHOICES:
-            seen = f"{lowest:.10g} to {highest:.10g}"
-            raise Unfit(f"too many ratings lie within {seen}: round them, or map them to fewer")
+            span = f"{lowest:.10g} to {highest:.10g}"
+            raise Unfit(f"too many ratings lie within {span}: round them, or map them to fewer")
         return [f"{lowest + place / per_step:.10g}" for place in range(number)]
 
 
@@ -289,7 +289,7 @@ class Question:
         self._asks: Any = None
         self._kind: VoteKind | None = options.single_kind
         self._task, self._ballot, self._is_graded = options.task, options.ballot, options.graded
-        self._more = options.further
+        self._more = options.queue_options
         if queue is not None:
             self._more = options_of(queue)
             self._kind, self._ballot = queue.kind, queue.ballot  # type: ignore[assignment]
@@ -356,7 +356,7 @@ class Question:
 
     def _grades(self, row: Row) -> dict[str, float]:
         grades = {}
-        for name in (each.name for each in self._criteria):
+        for name in (criterion.name for criterion in self._criteria):
             if (label := row.labels.get(name)) is None:
                 raise Misfit("labels", f"no answer to {name!r}, which is a criterion")
             grade = checked(f"labels.{name}", label, partial(answer_of, "pass_flag"))
@@ -384,15 +384,15 @@ class Question:
         is_answered = MAIN in labels or columns.get("winner") or columns.get("state") == "failed"
         if choice == "winner" and labels and not is_answered:
             # Without an answer to what is asked a verdict has failed; a vote has no choice.
-            why = f"no answer to {self._task or self._more.task!r}, which is asked"
-            return columns | {"state": "failed", "error": why}
+            reason = f"no answer to {self._task or self._more.task!r}, which is asked"
+            return columns | {"state": "failed", "error": reason}
         if self._kind is None or is_early or MAIN not in labels:
             return columns
         raw = labels.pop(MAIN)
         raw = tuple(raw) if isinstance(raw, list) else raw
-        if choice == "winner" and (why := self._why_failed(self._kind, raw)):
+        if choice == "winner" and (reason := self._failure_of(self._kind, raw)):
             no_answer = {"labels": None, "score_a": None, "score_b": None}
-            return columns | {"state": "failed", "error": why} | no_answer
+            return columns | {"state": "failed", "error": reason} | no_answer
         answer = answer_of(self._kind, raw)
         if choice == "winner" and self._more.takes_grades and columns.get("score_a") is None:
             columns = columns | {"score_a": _number(raw)}
@@ -404,7 +404,7 @@ class Question:
             return settled_columns | {choice: answer.choice or str(answer.label)[:LONGEST_CHOICE]}
         return settled_columns | {"value": answer.value}
 
-    def _why_failed(self, kind: VoteKind, raw: Label) -> str:
+    def _failure_of(self, kind: VoteKind, raw: Label) -> str:
         """Return the error of a verdict that is no answer here, empty where it is one."""
         number = _number(raw)
         is_between = number is not None and 0 < number < 1
@@ -435,8 +435,8 @@ class Question:
         if not kind:
             kind, of_judges = self._of_people.kind, self._of_judges.kind
             if not self._of_people.number and of_judges != kind:
-                why = "nobody votes here, and what judges say does not tell what is asked"
-                raise Unfit(f"{why}: say vote_kind, for instance {of_judges}")
+                reason = "nobody votes here, and what judges say does not tell what is asked"
+                raise Unfit(f"{reason}: say vote_kind, for instance {of_judges}")
         # Grades of single criteria make a value that lies between.
         is_seen = (self._of_people.graded or is_graded_there) and not self._criteria
         is_graded = is_seen if self._is_graded is None else self._is_graded
@@ -478,12 +478,14 @@ class Question:
         for judge, number in numbers.items():
             if 2 * number > self._verdicts[judge]:
                 column = f'{{"judges": {{"{judge}": {{"column": "verdict.{judge}", '
-                how = (
+                remedy = (
                     '"threshold": 0.5}}}, or say graded'
                     if kind == "pass_flag"
                     else ('"values": {"1": "…"}}}}')
                 )
-                raise Unfit(f"{judge} says numbers, and what is asked is {kind}: map {column}{how}")
+                raise Unfit(
+                    f"{judge} says numbers, and what is asked is {kind}: map {column}{remedy}"
+                )
 
 
 class PairQuestion:

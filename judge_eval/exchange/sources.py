@@ -89,7 +89,7 @@ def _record(name: str, number: int, value: object, storable: "_Storable") -> Rec
     if len(value) > MOST_COLUMNS:
         return RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
     try:
-        return Record(number, storable.of(value))
+        return Record(number, storable.clean(value))
     except RecursionError:
         return RowError(name, number, None, "nested too deeply")
 
@@ -100,15 +100,15 @@ class _Storable:
     def __init__(self) -> None:
         self.replaced = 0
 
-    def of(self, value: Any) -> Any:
+    def clean(self, value: Any) -> Any:
         if isinstance(value, str):
             if "\0" in value or not is_encodable(value):
                 value, number = UNSTORABLE.subn("\ufffd", value)
                 self.replaced += number
             return value
         if isinstance(value, dict):
-            return {self.of(key): self.of(inner) for key, inner in value.items()}
-        return [self.of(inner) for inner in value] if isinstance(value, list) else value
+            return {self.clean(key): self.clean(inner) for key, inner in value.items()}
+        return [self.clean(inner) for inner in value] if isinstance(value, list) else value
 
 
 class _CsvLines:
@@ -142,25 +142,25 @@ class _CsvLines:
 
     def header(self) -> tuple[str, str]:
         """Return the first line that is not blank, and what stands between its columns."""
-        line, chosen = next(self, ""), ""
+        line, separator = next(self, ""), ""
         if line.startswith(containers.CHOSEN_SEPARATOR):
             # That line is none of the file's.
             self.number = 0
-            line, chosen = next(self, ""), line[len(containers.CHOSEN_SEPARATOR)]
+            line, separator = next(self, ""), line[len(containers.CHOSEN_SEPARATOR)]
         if declared := _DECLARED_DELIMITER.fullmatch(line):
-            return next(self, ""), chosen or declared[1]
+            return next(self, ""), separator or declared[1]
         while line.isspace():
             line = next(self, "")
         bare = re.sub(r'"[^"]*"', "", line)
-        return line, chosen or max(_DELIMITERS, key=bare.count)
+        return line, separator or max(_DELIMITERS, key=bare.count)
 
 
 def _decoded(line: bytes) -> tuple[str, str]:
     try:
         return line.decode(), ""
     except UnicodeDecodeError as error:
-        where = f"byte 0x{line[error.start]:02x} at {error.start + 1}"
-        return line.decode(errors="replace"), f"not UTF-8 ({where}): save the file as UTF-8"
+        position = f"byte 0x{line[error.start]:02x} at {error.start + 1}"
+        return line.decode(errors="replace"), f"not UTF-8 ({position}): save the file as UTF-8"
 
 
 def separator_of(stream: BinaryIO) -> str:
@@ -188,8 +188,8 @@ def _csv(stream: BinaryIO) -> Numbered:
         reader = csv.reader(chain([first], lines), strict=True, delimiter=delimiter)
         yield from _table(_csv_rows(lines, reader))
     except (csv.Error, Broken) as error:
-        why = f"not CSV: {error}" if isinstance(error, csv.Error) else str(error)
-        raise Broken(why, max(lines.number, 1)) from error
+        reason = f"not CSV: {error}" if isinstance(error, csv.Error) else str(error)
+        raise Broken(reason, max(lines.number, 1)) from error
 
 
 def _csv_rows(lines: _CsvLines, reader: Iterator[list[str]]) -> Iterator[tuple[int, object]]:
@@ -288,24 +288,24 @@ def _in_object(
 
     `others` takes the names of all other lists, of the outermost object alone.
     """
-    taken = ""
+    list_name = ""
     for key in cursor.members():
         start = cursor.peek()
         name = ""
         if key == _OF_ALL and start == "{":
             of_all[key] = cursor.value()
-        elif key in lists and start == "[" and not taken:
+        elif key in lists and start == "[" and not list_name:
             name = key
             for _ in cursor.elements():
                 record = cursor.value()
                 yield of_all | record if isinstance(record, dict) else record
         elif key in lists and start == "[":
-            raise NotJson(f"two lists, {taken!r} and {key!r}: put each into a file of its own")
-        elif key in lists and start == "{" and others is not None and not taken:
+            raise NotJson(f"two lists, {list_name!r} and {key!r}: put each into a file of its own")
+        elif key in lists and start == "{" and others is not None and not list_name:
             name = yield from _in_object(cursor, of_all, lists, None)
         else:
             if start == "[" and others is not None:
                 others.append(key)
             cursor.skip()
-        taken = taken or name
-    return taken
+        list_name = list_name or name
+    return list_name

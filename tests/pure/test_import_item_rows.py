@@ -63,7 +63,7 @@ def test_every_field_by_its_own_name():
         "cluster": "c",
         "generator_a": "ada",
         "output_a": "",
-        "made_at": datetime(2026, 11, 21, 9, tzinfo=UTC),
+        "generated_at": datetime(2026, 11, 21, 9, tzinfo=UTC),
         "metadata": {"latency": 3, "run": {"id": "x"}, "language": "en"},
     }
     judged = {"judge": "gpt", "score_a": 0.25, "feedback": "Weak.", "labels": {MAIN: 0.25}}
@@ -223,7 +223,7 @@ def test_a_mapping_of_items():
         voter="ann",
         labels={MAIN: "pass"},
         metadata={"language": "en"},
-        made_at=datetime(2026, 11, 21, 10, tzinfo=UTC),
+        generated_at=datetime(2026, 11, 21, 10, tzinfo=UTC),
     )
     people = {"item": "key", "voters": {"ann": "a", "bob": "b"}}
     said = [(row.voter, row.labels[MAIN]) for row in rows_of({"key": 7, "a": 1, "b": 2}, people)]

@@ -63,9 +63,9 @@ class ImportFormat(Extension):
 
     def rows(self, stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
         """Read a seekable file from its start: what is wrong with it comes as RowError."""
-        return rows_of(stream, name, file_format, partial(self._made, name))
+        return rows_of(stream, name, file_format, partial(self._read_record, name))
 
-    def _made(self, name: str, record: Record) -> Iterator[Item | Values | str]:
+    def _read_record(self, name: str, record: Record) -> Iterator[Item | Values | str]:
         with nested_as(self.title):
             yield from self.read(record.values, name)
 
@@ -88,13 +88,13 @@ class _BuiltIn(ImportFormat):
 class _Mapped(ImportFormat):
     version = "1"
 
-    def __init__(self, of: mapped.Mapped) -> None:
-        self.id, self.title, self.description, self._columns, self._mapping = of
+    def __init__(self, definition: mapped.Mapped) -> None:
+        self.id, self.title, self.description, self._columns, self._mapping = definition
 
     def fits(self, record: Values) -> bool:
         return record.keys() >= {*self._columns}
 
-    def _made(self, name: str, record: Record) -> Iterator[Item | Values | str]:
+    def _read_record(self, name: str, record: Record) -> Iterator[Item | Values | str]:
         rows: list[Item | Values | str] = [*self._mapping().rows(name, record)]
         yield from rows or ["it holds no row"]
 
@@ -169,8 +169,8 @@ def _rows(
     off: Collection[str],
 ) -> Iterator[Item]:
     if reader.id in off:
-        why = f"this is a file of {reader.title}, an import format that is turned off"
-        yield RowError(name, 0, None, why, is_fatal=True)
+        reason = f"this is a file of {reader.title}, an import format that is turned off"
+        yield RowError(name, 0, None, reason, is_fatal=True)
     elif reader.package == OWN:
         yield from reader.rows(stream, name, file_format)
     else:

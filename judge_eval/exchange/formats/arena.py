@@ -29,7 +29,7 @@ _VOTER = ("judge", "user_id", "evaluation_session_id")
 _TEXTS = ("prompt", "response_a", "response_b")
 _WINNERS = {"winner_model_a": "A", "winner_model_b": "B", "winner_tie": "tie"}
 _KAGGLE = ("model_a", "model_b", *_TEXTS, *_WINNERS)
-FITS = [_KAGGLE, *((*_COLUMNS, it) for it in _OF_A_VISIT)]
+FITS = [_KAGGLE, *((*_COLUMNS, column) for column in _OF_A_VISIT)]
 
 
 def read(record: Values, name: str) -> Iterator[Values]:
@@ -45,7 +45,9 @@ def read(record: Values, name: str) -> Iterator[Values]:
         tags=tags(record, "language"),
         generator_a=model_a,
         generator_b=model_b,
-        voter=next((record[it] for it in _VOTER if record.get(it)), MadeUp(f"user of {number}")),
+        voter=next(
+            (record[column] for column in _VOTER if record.get(column)), MadeUp(f"user of {number}")
+        ),
         vote=winner,
         voted_at=moment("timestamp", record.get("tstamp", record.get("timestamp"))),
     )

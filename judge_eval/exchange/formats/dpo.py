@@ -25,14 +25,16 @@ def read(record: Values, name: str) -> Iterator[Values]:
     texts = map(parsed, need(record, "chosen", "rejected"))
     prompt, *outputs = _split(parsed(record.get("prompt")), *texts)
     two = [
-        (sha256(json.dumps(output, sort_keys=True, default=str).encode()).hexdigest(), it, output)
-        for it, output in zip(("chosen", "rejected"), outputs, strict=True)
+        (sha256(json.dumps(output, sort_keys=True, default=str).encode()).hexdigest(), role, output)
+        for role, output in zip(("chosen", "rejected"), outputs, strict=True)
     ]
-    (mark_a, a, output_a), (mark_b, b, output_b) = sorted(two, key=lambda each: each[0])
-    models = {f"generator_{side}": record.get(f"{it}_model") for side, it in (("a", a), ("b", b))}
+    (mark_a, a, output_a), (mark_b, b, output_b) = sorted(two, key=lambda option: option[0])
+    models = {
+        f"generator_{side}": record.get(f"{role}_model") for side, role in (("a", a), ("b", b))
+    }
     voter = record.get("annotator") or MadeUp(record.get("dataset") or "chosen")
     vote = "tie" if mark_a == mark_b else "A" if a == "chosen" else "B"
-    scores = filled({it: record.get(it) for it in ("score_chosen", "score_rejected")})
+    scores = filled({column: record.get(column) for column in ("score_chosen", "score_rejected")})
     more = {
         "tags": tags(record, "subset", "source"),
         "voter": voter,

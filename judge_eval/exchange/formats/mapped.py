@@ -29,17 +29,19 @@ class Mapped(NamedTuple):
     mapping: Callable[[], ColumnMapping]
 
 
-def _by(who: str, prompt: str, *outputs: str, **more: Any) -> Callable[[], ColumnMapping]:
+def _lazy_mapping(
+    voter_name: str, prompt: str, *outputs: str, **more: Any
+) -> Callable[[], ColumnMapping]:
     names = ("output_a", "output_b") if len(outputs) == 2 else ("output",)
     texts = {"kind": {"value": "text"}, "prompt": prompt} | dict(zip(names, outputs, strict=True))
-    return cache(partial(parse, texts | {"voter": {"value": MadeUp(who)}} | more))
+    return cache(partial(parse, texts | {"voter": {"value": MadeUp(voter_name)}} | more))
 
 
 FORMATS: Final = (
     Mapped(
         *("kto", "KTO rows", "Prompt, completion, and whether it is good."),
         ("prompt", "completion", "label"),
-        _by(
+        _lazy_mapping(
             *("label", "prompt", "completion"),
             vote={"column": "label", "values": _GOOD_OR_BAD},
             generator="model",
@@ -48,7 +50,7 @@ FORMATS: Final = (
     Mapped(
         *("webgpt", "WebGPT comparisons", "Two answers and a preference from -1 to 1."),
         ("question", "answer_0", "answer_1", "score_0", "score_1"),
-        _by(
+        _lazy_mapping(
             *("labeler", "question.full_text || question", "answer_0", "answer_1"),
             vote={"scores": ["score_0", "score_1"]},
         ),
@@ -56,7 +58,7 @@ FORMATS: Final = (
     Mapped(
         *("summaries", "Summaries with feedback", "OpenAI's comparisons of two summaries."),
         ("info", "summaries", "choice", "worker"),
-        _by(
+        _lazy_mapping(
             *("", "info.post || info.article", "summaries[0].text", "summaries[1].text"),
             vote={"column": "choice", "values": _ZERO_OR_ONE},
             voter="worker",
@@ -68,7 +70,7 @@ FORMATS: Final = (
     Mapped(
         *("saferlhf", "PKU-SafeRLHF", "Which of two responses is better, and which is safer."),
         ("prompt", "response_0", "response_1", "better_response_id"),
-        _by(
+        _lazy_mapping(
             *("annotator", "prompt", "response_0", "response_1"),
             vote={"column": "better_response_id", "values": _ZERO_OR_ONE},
             labels={"safer": {"column": "safer_response_id", "values": _ZERO_OR_ONE}},
@@ -82,7 +84,7 @@ FORMATS: Final = (
         "Conversations whose first answers people rate from 1 to 100.",
         ("opening_prompt", "conversation_history", "user_id"),
         # Later answers have prompts of their own.
-        _by(
+        _lazy_mapping(
             "",
             "opening_prompt",
             "content",
@@ -95,6 +97,8 @@ FORMATS: Final = (
     Mapped(
         *("helpsteer_ratings", "HelpSteer2 ratings", "From 0 to 4, by all annotators together."),
         ("prompt", "response", *_ASPECTS),
-        _by("annotators", "prompt", "response", labels={aspect: aspect for aspect in _ASPECTS}),
+        _lazy_mapping(
+            "annotators", "prompt", "response", labels={aspect: aspect for aspect in _ASPECTS}
+        ),
     ),
 )

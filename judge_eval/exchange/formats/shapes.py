@@ -72,18 +72,18 @@ def nested_as(title: str) -> Iterator[None]:
 
 
 def objects(record: Values, name: str) -> list[Values]:
-    found = parsed(record.get(name)) or []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    parts = parsed(record.get(name)) or []
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise Misfit(name, "must be a list of objects")
-    return found
+    return parts
 
 
 def games(record: Values, name: str) -> list[Values]:
     """Return the games of a judge that was asked in one order or two; none may be there."""
-    found = parsed(record.get(name))
-    if not isinstance(found, list) or len(found) not in (1, 2):
+    played = parsed(record.get(name))
+    if not isinstance(played, list) or len(played) not in (1, 2):
         raise Misfit(name, "must be a list of one or two games")
-    return [game if isinstance(game, dict) else {} for game in found]
+    return [game if isinstance(game, dict) else {} for game in played]
 
 
 def parsed(raw: Any) -> Any:
@@ -100,13 +100,13 @@ def content_of(raw: Any) -> Any:
     """Return the text or the messages that an input or output stands for, else its JSON."""
     value = parsed(raw)
     if isinstance(value, dict):
-        known = [name for name in ("messages", "content", *OUTPUTS, *PROMPTS) if name in value]
-        names = known or ([*value] if len(value) == 1 else [])
+        keys = [name for name in ("messages", "content", *OUTPUTS, *PROMPTS) if name in value]
+        names = keys or ([*value] if len(value) == 1 else [])
         if names:
             return content_of(value[names[0]])
     elif isinstance(value, list) and value:
         # Messages, or the parts of one.
-        if any(conversation(it) for it in (value, [{"role": "user", "content": value}])):
+        if any(conversation(turns) for turns in (value, [{"role": "user", "content": value}])):
             return value
     elif value is None or isinstance(value, str):
         return value
@@ -137,9 +137,9 @@ def decision(raw: object) -> str | None:
     return "tie" if sign == "=" else left if ">" in sign else right
 
 
-def verdict_of(verdict: object, what: str = "winner") -> Values:
+def verdict_of(verdict: object, field: str = "winner") -> Values:
     """Return a verdict; it has failed where there is none."""
-    return {"error": f"no {what} could be read"} if verdict is None else {"verdict": verdict}
+    return {"error": f"no {field} could be read"} if verdict is None else {"verdict": verdict}
 
 
 def both_orders(winners: Sequence[str | None]) -> Values:
@@ -158,43 +158,43 @@ def in_both_orders(texts: Sequence[object]) -> str | None:
 def sides_in(data: Values, named: Sequence[str] = ()) -> Sequence[str]:
     """Return the two fields of a record that are the sides of a pair, if it has some."""
     either = [named, *_SIDES] if len(named) == 2 else _SIDES
-    return next((two for two in either if all(data.get(it) is not None for it in two)), ())
+    return next((two for two in either if all(data.get(side) is not None for side in two)), ())
 
 
 def item_of(number: object, data: Values, sides: Sequence[str]) -> Values:
     """Return the pair of these sides, or else the single item, that a record is about."""
     prompt = content_of(next((data[name] for name in PROMPTS if data.get(name)), None))
     if sides:
-        of = {
+        generators = {
             f"generator_{letter}": next(filter(None, map(data.get, names)), None)
             for letter, side in zip("ab", sides, strict=True)
             for names in [(f"{side}_model", f"model_{side}", f"model_{letter}")]
         }
-        return pair(prompt, *(content_of(data[side]) for side in sides), pair=number, **of)
+        return pair(prompt, *(content_of(data[side]) for side in sides), pair=number, **generators)
     output = content_of(next((data[name] for name in OUTPUTS if data.get(name) is not None), None))
     return single(prompt, output, item=number, generator=data.get("model"))
 
 
 def statements(
-    number: object, data: Values, sides: Sequence[str], who: Values, answers: Values, **more: Any
+    number: object, data: Values, sides: Sequence[str], author: Values, answers: Values, **more: Any
 ) -> Iterator[Values | str]:
     """Yield what a person or judge said, who gave answers by question, or why it is nothing.
 
     The first that ranks fields is a vote on each two of them. An answer called as comments are is
     one; `more` are further columns of a vote or a verdict.
     """
-    is_judge, labels, [name] = "judge" in who, filled(answers), who.values()
-    comments = [it for it in labels if it.lower() in _COMMENTS and len(labels) > 1]
-    text = "\n".join(str(labels.pop(it)) for it in comments) or None
+    is_judge, labels, [name] = "judge" in author, filled(answers), author.values()
+    comments = [task for task in labels if task.lower() in _COMMENTS and len(labels) > 1]
+    text = "\n".join(str(labels.pop(task)) for task in comments) or None
     vote, comment = ("verdict", "feedback") if is_judge else ("vote", "comment")
     more = filled({comment: text} | more)
     for ranks in filter(None, (_ranks(answer, data) for answer in labels.values())):
-        names = sorted(ranks, key=lambda it: (it not in sides, it))
+        names = sorted(ranks, key=lambda side: (side not in sides, side))
         for two in combinations(names, 2):
             winner = fields.winner_of(ranks[two[1]], ranks[two[0]])
             is_all = number is None or {*two} == {*sides}
             of_two = number if is_all else "__".join([str(number), *two])
-            yield item_of(of_two, data, two) | who | {vote: winner} | more
+            yield item_of(of_two, data, two) | author | {vote: winner} | more
         return
     if not labels:
         yield f"{name} gave no answer"
@@ -202,13 +202,15 @@ def statements(
     item = item_of(number, data, sides)
     if sides:
         places = {"left": "A", "right": "B"} | dict(zip(sides, "AB", strict=True))
-        choices = {it: choice_of(places.get(str(answer), answer)) for it, answer in labels.items()}
+        choices = {
+            task: choice_of(places.get(str(answer), answer)) for task, answer in labels.items()
+        }
         if not (question := next(iter(filled(choices)), None)):
             yield f"{name} does not say which output is better"
             return
         more[vote] = choices[question]
         del labels[question]
-    yield item | who | more | ({"labels": labels} if labels else {})
+    yield item | author | more | ({"labels": labels} if labels else {})
 
 
 def choice_of(answer: object) -> str | None:
@@ -223,9 +225,9 @@ def _ranks(answer: Any, data: Values) -> dict[str, float]:
     """Return the ranks of fields, 1 being the best: stated, or by their order in a list."""
     if not isinstance(answer, list) or len(answer) < 2:
         return {}
-    is_ranked = all(isinstance(each, dict) and each.keys() >= {"value", "rank"} for each in answer)
+    is_ranked = all(isinstance(part, dict) and part.keys() >= {"value", "rank"} for part in answer)
     ranks = {
-        str(each["value"] if is_ranked else each): float(each["rank"] or 0) if is_ranked else place
-        for place, each in enumerate(answer, start=1)
+        str(part["value"] if is_ranked else part): float(part["rank"] or 0) if is_ranked else place
+        for place, part in enumerate(answer, start=1)
     }
     return ranks if ranks.keys() <= data.keys() else {}
