@@ -21,7 +21,7 @@ from judge_eval.api.access import (
     run_of,
 )
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.containers import Format, Source
+from judge_eval.exchange.containers import Format, SourceFile
 from judge_eval.exchange.export_files import FormatName
 from judge_eval.exchange.export_files import export as export_file
 from judge_eval.exchange.import_read import open_to_imports
@@ -173,12 +173,12 @@ def export(
     return export_file(run_of(api_key, run_id, "export"), format, api_key)
 
 
-def _files(request: HttpRequest) -> list[Source]:
+def _files(request: HttpRequest) -> list[SourceFile]:
     import_jobs.check_length(request.META.get("CONTENT_LENGTH", ""))
     return import_jobs.sources_of(request.FILES.getlist("file"))
 
 
-def _form(request: HttpRequest, files: list[Source]) -> JsonObject:
+def _form(request: HttpRequest, files: list[SourceFile]) -> JsonObject:
     fields = {
         path: json_text(path, request.POST[path])
         for path in ("options", "mapping")
@@ -188,7 +188,7 @@ def _form(request: HttpRequest, files: list[Source]) -> JsonObject:
     return import_jobs.form_of(files, fields.get("options", {}), columns, file_format)
 
 
-def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:
+def _accepted(response: HttpResponse, job: Import, files: list[SourceFile]) -> Any:
     import_jobs.check_room(job.project_id)
     import_jobs.submit(job, files)
     response.headers["Location"] = f"/api/imports/{job.pk}"

@@ -148,7 +148,7 @@ class Recipe(_Record):
     options: JsonObject
 
 
-class JudgePart(_Record):
+class JudgeRecord(_Record):
     type: Literal["judge"] = "judge"
     id: UUID
     run: UUID
@@ -163,7 +163,7 @@ class JudgePart(_Record):
     is_tuned: bool = False
 
 
-class Output(_Record):
+class OutputRecord(_Record):
     type: Literal["inference"] = "inference"
     id: UUID
     prompt: str
@@ -229,7 +229,7 @@ class FlagPart(_Record):
     created_at: AwareDatetime
 
 
-class Retracted(_Record):
+class RetractedEntry(_Record):
     seq: Big
     at: AwareDatetime
 
@@ -247,7 +247,7 @@ class _Sealed(_Record):
     voter: Pseudonym | None
 
 
-class Vote(_Sealed):
+class VoteEntry(_Sealed):
     type: Literal["vote"] = "vote"
     run: UUID
     voter: Pseudonym
@@ -265,7 +265,7 @@ class Vote(_Sealed):
     salt: Annotated[str, Field(max_length=32)]
     labels: dict[str, str | int | float | bool | list[str]] | None
     labels_sha256: Hex | Literal[""]
-    retracted: Retracted | None
+    retracted: RetractedEntry | None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -340,9 +340,9 @@ class End(_Record):
     lines: Big
 
 
-LedgerRecord: TypeAlias = Vote | EntryPart
+LedgerRecord: TypeAlias = VoteEntry | EntryPart
 _OfRun: TypeAlias = (
-    Rubric | RunPart | JudgePart | Output | Pair | VerdictPart | VoterPart | FlagPart
+    Rubric | RunPart | JudgeRecord | OutputRecord | Pair | VerdictPart | VoterPart | FlagPart
 )
 Record: TypeAlias = Header | _OfRun | LedgerRecord | End
 _RECORD: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="type")])
@@ -379,7 +379,7 @@ def read(stream: BinaryIO) -> Iterator[tuple[int, Record]]:
     while line := stream.readline(MOST_BYTES + 1):
         number += 1
         record = _parsed(number, line)
-        is_misplaced = is_ledger and not isinstance(record, Vote | EntryPart | End)
+        is_misplaced = is_ledger and not isinstance(record, VoteEntry | EntryPart | End)
         is_ledger = is_ledger or is_of_ledger(record)
         if ended or is_misplaced or (number == 1) != isinstance(record, Header):
             raise BundleError(number, "type", f"{record.type!r} cannot stand here")
@@ -394,7 +394,7 @@ def read(stream: BinaryIO) -> Iterator[tuple[int, Record]]:
 
 
 def is_of_ledger(record: Record) -> bool:
-    return isinstance(record, Vote | EntryPart)
+    return isinstance(record, VoteEntry | EntryPart)
 
 
 def _parsed(number: int, line: bytes) -> Record:

@@ -11,8 +11,8 @@ from judge_eval.exchange.row_models import (
     MAIN,
     OF_A_PAIR,
     OUTPUTS,
-    Misfit,
-    Row,
+    ImportRow,
+    InvalidField,
     ShapeName,
     column_of,
     exchanged,
@@ -66,10 +66,10 @@ class PairDraft:
     votes_wanted: int | None = None
     changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def take(self, row: Row) -> tuple[Row, dict[str, str]]:
+    def take(self, row: ImportRow) -> tuple[ImportRow, dict[str, str]]:
         """Add what a row states; return it as it is stored, and the texts of outputs that are new.
 
-        A row whose A and B are exchanged is turned. Raises Misfit where it contradicts; then
+        A row whose A and B are exchanged is turned. Raises InvalidField where it contradicts; then
         nothing of it is added.
         """
         stated_facts, texts, changes = self._stated_facts(row)
@@ -82,7 +82,7 @@ class PairDraft:
             stated_fact, stored_fact = texts.get(name, stated_facts[name]), self.facts[name]
             stored_fact = stored_fact[_MD5_LENGTH:] if name in texts else stored_fact
             reason = f"{quote(stated_fact)}, but {self.noun} {self.name!r} has {quote(stored_fact)}"
-            raise Misfit(column_of(row, name), reason)
+            raise InvalidField(column_of(row, name), reason)
         if self.is_fixed:
             return row, {}
         new = {name: text for name, text in texts.items() if name not in self.facts}
@@ -96,7 +96,9 @@ class PairDraft:
             self.votes_wanted = row.votes_wanted
         return row, new
 
-    def _stated_facts(self, row: Row) -> tuple[Columns, dict[str, str], dict[str, tuple[str, ...]]]:
+    def _stated_facts(
+        self, row: ImportRow
+    ) -> tuple[Columns, dict[str, str], dict[str, tuple[str, ...]]]:
         """Return what a row states, by field; its outputs; and what was changed in drawings."""
         names = (*OF_A_PAIR, "metadata")
         facts = {name: value for name in names if (value := getattr(row, name))}
@@ -145,8 +147,8 @@ def _exchanged(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
 # --- verdicts and votes ---------------------------------------------------------------------------
 
 
-def verdict_of(row: Row, rule: str, labels: Columns | None) -> Columns:
-    """Return the columns of a row's verdict, but for its judge and its item; raises Misfit.
+def verdict_of(row: ImportRow, rule: str, labels: Columns | None) -> Columns:
+    """Return the columns of a row's verdict, but for its judge and its item; raises InvalidField.
 
     What is said of a single item is in the labels.
     """
@@ -160,9 +162,9 @@ def verdict_of(row: Row, rule: str, labels: Columns | None) -> Columns:
         # Whatever they count as, a source calls two orders that disagree a tie.
         if row.verdict not in (None, winner):
             reason = f"{row.verdict}, but its picks in both orders make it {winner}"
-            raise Misfit("verdict", reason)
+            raise InvalidField("verdict", reason)
     if consistent is False and winner != "tie" and rule != "decided":
-        raise Misfit("verdict", f"two orders that disagree are a tie, not {winner}")
+        raise InvalidField("verdict", f"two orders that disagree are a tie, not {winner}")
     cost_nano = None if row.cost_usd is None else round(row.cost_usd * _NANO)
     return {
         "state": "failed" if row.error else "done",
@@ -189,7 +191,7 @@ def by_rule(winner: str, consistent: bool | None, rule: str) -> str:
     return WRONG if is_wrong else winner
 
 
-def vote_of(row: Row, labels: Columns | None) -> Columns:
+def vote_of(row: ImportRow, labels: Columns | None) -> Columns:
     """Return what a row states of its vote, by the columns of an entry."""
     return {
         "at": row.voted_at and row.voted_at.isoformat(),
@@ -210,8 +212,8 @@ COMPARED: Final = {
 _FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
 
 
-def check_consistent(table: str, row: Row, statement: Columns, earlier: Columns) -> None:
-    """Raise Misfit where a verdict or vote contradicts what its judge or voter said before."""
+def check_consistent(table: str, row: ImportRow, statement: Columns, earlier: Columns) -> None:
+    """Raise InvalidField where a statement contradicts what its judge or voter said before."""
     choice = COMPARED[table][0]
     statement, earlier = _answered(statement, choice), _answered(earlier, choice)
     for column in COMPARED[table]:
@@ -225,7 +227,7 @@ def check_consistent(table: str, row: Row, statement: Columns, earlier: Columns)
             name = row.judge if table == "verdict" else row.voter
             earlier_answer = f"{name} said {quote(facts)} on {row.shape} {row.item!r} before"
             field = column_of(row, _FIELDS.get(column, column))
-            raise Misfit(field, f"{quote(value)}, but {earlier_answer}")
+            raise InvalidField(field, f"{quote(value)}, but {earlier_answer}")
 
 
 def _answered(statement: Columns, choice: str) -> Columns:
@@ -236,7 +238,7 @@ def _answered(statement: Columns, choice: str) -> Columns:
     return {**statement, choice: labels.pop(MAIN), "labels": labels or None}
 
 
-def of_another_shape(row: Row) -> str:
+def of_another_shape(row: ImportRow) -> str:
     """Return why a row cannot stand beside others that are not about what it is about."""
     return {
         "pair": "a pair; this run is made of single items",

@@ -143,7 +143,7 @@ def _run(run: Run) -> Iterator[bundle.Record]:
         is_open=run.queue.is_open,
         **{name: getattr(run.queue if name in bundle.OF_QUEUE else run, name) for name in names},
     )
-    yield from _read(bundle.JudgePart, run.judges.all(), "position")
+    yield from _read(bundle.JudgeRecord, run.judges.all(), "position")
     pairs = Item.objects.filter(queue=run.queue_id)
     yield from _outputs(pairs)
     # What is asked for, without the votes that a dispute added: these follow from the ledger again.
@@ -157,13 +157,13 @@ def _run(run: Run) -> Iterator[bundle.Record]:
         yield from _read(bundle.VerdictPart, verdicts.filter(item__in=items), **paths)
 
 
-def _outputs(pairs: QuerySet[Item]) -> Iterator[bundle.Output]:
+def _outputs(pairs: QuerySet[Item]) -> Iterator[bundle.OutputRecord]:
     exported_pks: set[UUID] = set()
     for items in chunks(pairs.only("position", "a", "b"), "position", AT_ONCE):
         output_pks = {pk for item in items for pk in (item.a_id, item.b_id) if pk}
         new = Inference.objects.filter(pk__in=output_pks - exported_pks).order_by("pk")
         exported_pks |= output_pks
-        for output in _read(bundle.Output, new):
+        for output in _read(bundle.OutputRecord, new):
             # A picture stands in the place of its address: it is nowhere else.
             is_picture = output.kind == "image"
             text = {"output": data_url(output.output)} if is_picture else {}
@@ -193,7 +193,7 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
             for name in record.model_fields
             if name not in _COMPUTED_FIELDS
         }
-        for record in (bundle.Vote, bundle.EntryPart)
+        for record in (bundle.VoteEntry, bundle.EntryPart)
     )
     # Rows as dictionaries: three objects of Django for each take three times as long.
     columns = {*vote_columns.values(), *entry_columns.values(), *_OF_THESE}
@@ -206,7 +206,7 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
             "hash": bytes(row["hash"]).hex(),
             "run": runs[row["queue"]] if row["queue"] else None,
         }
-        yield bundle.Vote(**fields, **_of_vote(row)) if is_vote else bundle.EntryPart(**fields)
+        yield bundle.VoteEntry(**fields, **_of_vote(row)) if is_vote else bundle.EntryPart(**fields)
 
 
 def _of_vote(row: JsonObject) -> JsonObject:

@@ -31,7 +31,7 @@ from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.exchange import containers, mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
-from judge_eval.exchange.containers import Source, UnknownFormat, format_of
+from judge_eval.exchange.containers import SourceFile, UnknownFormat, format_of
 from judge_eval.exchange.formats import read as read_file
 from judge_eval.exchange.guesses import ColumnFacts
 from judge_eval.exchange.import_pictures import Pictures
@@ -49,7 +49,15 @@ from judge_eval.exchange.import_steps import LEASE, LeaseLost, mine, note, remov
 from judge_eval.exchange.import_write import Writing
 from judge_eval.exchange.preview import PreviewRequest, preview
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.row_models import ITEMS, SHAPES, Broken, Item, Note, RowError, Shape
+from judge_eval.exchange.row_models import (
+    ITEMS,
+    SHAPES,
+    Item,
+    Note,
+    RowError,
+    Shape,
+    UnreadableFile,
+)
 from judge_eval.models import UPLOADED, Import, Run
 from judge_eval.selectors import switched_off
 from voting.access import projects_where
@@ -89,7 +97,7 @@ logger = logging.getLogger(__name__)
 
 
 def form_of(
-    sources: Sequence[Source], options: object, columns: object, file_format: str | None
+    sources: Sequence[SourceFile], options: object, columns: object, file_format: str | None
 ) -> JsonObject:
     """Return what is stated beside files, checked, as an import keeps it; raises ConfigInvalid."""
     import_options = validated(ImportOptions, options)
@@ -105,7 +113,7 @@ def form_of(
     return {"options": options, "mapping": columns, "format": file_format}
 
 
-def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[Source]:
+def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[SourceFile]:
     """Return files that were posted, if they are not too many or too large."""
     number, most = settings.IMPORT_MAX_FILES, settings.IMPORT_MAX_MB
     if not 0 < len(files) <= number:
@@ -113,7 +121,7 @@ def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[Source]:
     for file in files:
         if (file.size or 0) > most << 20:
             raise ImportTooLarge(f"{file.name} has more than {most} MB")
-    return [Source(file.name or "file", cast(BinaryIO, file.file)) for file in files]
+    return [SourceFile(file.name or "file", cast(BinaryIO, file.file)) for file in files]
 
 
 def check_length(length: str) -> None:
@@ -122,7 +130,7 @@ def check_length(length: str) -> None:
         raise ImportTooLarge(f"at most {settings.IMPORT_MAX_TOTAL_MB:,} MB at once")
 
 
-def recognise(job: Import, sources: Sequence[Source]) -> None:
+def recognise(job: Import, sources: Sequence[SourceFile]) -> None:
     """Note whether files are a bundle, which comes alone and is a run of its own."""
     job.is_bundle, job.form = is_bundle(sources[0].stream), {}
     if job.is_bundle and len(sources) > 1:
@@ -131,7 +139,7 @@ def recognise(job: Import, sources: Sequence[Source]) -> None:
         raise ConfigInvalid.at("file", "a bundle is a run of its own: import it as a new run")
 
 
-def save_upload(job: Import, sources: Sequence[Source]) -> Import:
+def save_upload(job: Import, sources: Sequence[SourceFile]) -> Import:
     """Keep files as a draft, with what their beginning tells."""
     words = "uploads wait to be imported or discarded"
     drafts = Import.objects.filter(state=Import.State.DRAFT)
@@ -262,7 +270,7 @@ def _idle(job: Import) -> QuerySet[Import]:
     return Import.objects.filter(UPLOADED, pk=job.pk)
 
 
-def submit(job: Import, sources: Sequence[Source]) -> Import:
+def submit(job: Import, sources: Sequence[SourceFile]) -> Import:
     """Store files, and let a worker import them.
 
     Not where they are a draft, or this process is about to do it (`is_local`).
@@ -504,26 +512,26 @@ def _import(job: Import) -> None:
 
 
 @contextmanager
-def _files(job: Import) -> Iterator[Sequence[Source]]:
+def _files(job: Import) -> Iterator[Sequence[SourceFile]]:
     with ExitStack() as stack:
         yield [
-            Source(name, stack.enter_context((_folder(job) / str(number)).open("rb")))
+            SourceFile(name, stack.enter_context((_folder(job) / str(number)).open("rb")))
             for number, name in enumerate(job.form["files"])
         ]
 
 
-def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[Item]:
+def _items(job: Import, files: Sequence[SourceFile], copies: ExitStack) -> Iterator[Item]:
     config, file_format, shape = job.form["mapping"], job.form["format"], _shape(job)
     columns = None if config is None else mapping.parse(config, shape)
     most = settings.IMPORT_MAX_UNPACKED_MB << 20
     encoding, separator = _text_options(job.form)
     try:
         opened = containers.unpacked(files, copies, file_format, encoding, most, separator)
-    except Broken as error:
+    except UnreadableFile as error:
         return iter([RowError(error.file, 0, None, str(error), is_fatal=True)])
     for source in () if job.is_local else opened.tables:
         if format_of(source.name, file_format) == "parquet":
-            with suppress(Broken):  # which reading will tell as it tells every fault
+            with suppress(UnreadableFile):  # which reading will tell as it tells every fault
                 _refuse_large(source)
             source.stream.seek(0)
     off = switched_off()
@@ -547,7 +555,7 @@ def _shape_of(vote_kind: str | None) -> Shape | None:
     return None if vote_kind is None else SHAPES[KINDS[vote_kind].noun]
 
 
-def _refuse_large(source: Source) -> None:
+def _refuse_large(source: SourceFile) -> None:
     from judge_eval.exchange.parquet import size_of
 
     rows, size = size_of(source.stream)

@@ -46,15 +46,15 @@ from judge_eval.exchange.import_report import (
 from judge_eval.exchange.import_scratch import TABLES_TO_WRITE, Scratch, pieces, text_of
 from judge_eval.exchange.import_steps import counted
 from judge_eval.exchange.import_write import NOTED, RESERVED_METADATA, lacking_text, voters_of
-from judge_eval.exchange.question import Columns, PairQuestion, Question, question_of
+from judge_eval.exchange.question import Columns, ItemQuestion, PairQuestion, question_of
 from judge_eval.exchange.row_models import (
     OUTPUTS,
+    ImportRow,
+    InvalidField,
     Item,
     JudgeOrder,
     LeftOut,
     MadeUp,
-    Misfit,
-    Row,
     RowError,
     ShapeName,
 )
@@ -108,10 +108,10 @@ def read(job: Import, items: Iterable[Item], scratch: Scratch) -> JsonObject:
     if run is None:
         # The kind of a new run's outputs is found near the beginning.
         first = list(islice(items, LOOKED_AT))
-        kinds = (item.kind for item in first if isinstance(item, Row))
+        kinds = (item.kind for item in first if isinstance(item, ImportRow))
         kind = options.kind or next(filter(None, kinds), "text")
         items, options = chain(first, items), options.model_copy(update={"kind": kind})
-    reading = _Reading(job, run, options, scratch)
+    reading = _RowsReader(job, run, options, scratch)
     for chunk in pieces(reading.fitting(_counted(job, items)), text_of):
         reading.take(chunk)
     return reading.finish()
@@ -131,7 +131,7 @@ def _counted(job: Import, items: Iterable[Item]) -> Iterator[Item]:
         yield item
 
 
-class _Reading:
+class _RowsReader:
     def __init__(
         self, job: Import, run: Run | None, options: ImportOptions, scratch: Scratch
     ) -> None:
@@ -147,7 +147,7 @@ class _Reading:
         self._has_outputs = False
         self._kind = options.kind or (last_kind(self._queue) if self._queue else "") or "text"
         # What is asked of people; of a new run, as is stated or as its first row says.
-        self._question: Question | PairQuestion | None = None
+        self._question: ItemQuestion | PairQuestion | None = None
         if kind := run.queue.kind if run else options.vote_kind:
             self._ask(KINDS[kind].noun)
         # How many pairs the run will have, and how many of them no outputs.
@@ -160,28 +160,28 @@ class _Reading:
         usual = not self._judges
         self._wants_baselines = usual if options.baselines is None else options.baselines
 
-    def _ask(self, shape: ShapeName) -> Question | PairQuestion:
+    def _ask(self, shape: ShapeName) -> ItemQuestion | PairQuestion:
         self._question = question_of(shape, self._options, self._queue)
         return self._question
 
     @property
     def _noun(self) -> ShapeName:
-        return "item" if isinstance(self._question, Question) else "pair"
+        return "item" if isinstance(self._question, ItemQuestion) else "pair"
 
-    def fitting(self, items: Iterable[Item]) -> Iterator[Row]:
+    def fitting(self, items: Iterable[Item]) -> Iterator[ImportRow]:
         """Yield the rows that may be taken, and give judges their places; report all else."""
         for item in items:
             self._count(item)
             if isinstance(item, JudgeOrder):
                 self._order(item)
-            elif not isinstance(item, Row):
+            elif not isinstance(item, ImportRow):
                 self._report.add(item)
             elif self._fits(item):
                 yield self._with_voter(item)
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
                 raise RowsWrong(self._report, is_cut=True)
 
-    def _with_voter(self, row: Row) -> Row:
+    def _with_voter(self, row: ImportRow) -> ImportRow:
         if not (voter := row.voter):
             return row
         if self._options.separate_voters:
@@ -192,25 +192,25 @@ class _Reading:
         return row if voter == row.voter else replace(row, voter=voter)
 
     def _count(self, item: Item) -> None:
-        if not isinstance(item, Row | LeftOut | RowError):
+        if not isinstance(item, ImportRow | LeftOut | RowError):
             return
-        line = item.line if isinstance(item, Row) else item.row
+        line = item.line if isinstance(item, ImportRow) else item.row
         if line and (item.file, line) != self._record:
             self._record, self._has_row = (item.file, line), False
             self._report.records += 1
-        if isinstance(item, Row) and not self._has_row:
+        if isinstance(item, ImportRow) and not self._has_row:
             self._has_row = True
             self._report.used += 1
 
     @contextmanager
-    def _reported(self, row: Row) -> Iterator[None]:
+    def _reported(self, row: ImportRow) -> Iterator[None]:
         try:
             yield
-        except Misfit as error:
+        except InvalidField as error:
             self._report.fail(RowError(row.file, row.line, error.field, error.reason))
             self._unfit.add((row.file, row.line))
 
-    def _fits(self, row: Row) -> bool:
+    def _fits(self, row: ImportRow) -> bool:
         question = self._question or self._ask(row.shape)
         if row.shape != self._noun:
             reason = of_another_shape(row)
@@ -220,22 +220,22 @@ class _Reading:
         with self._reported(row):
             if reserved_names := row.metadata.keys() & {*RESERVED_METADATA}:
                 reason = "is a name that is kept here: give it another one"
-                raise Misfit(f"metadata.{min(reserved_names)}", reason)
+                raise InvalidField(f"metadata.{min(reserved_names)}", reason)
             for task in row.labels:
                 try:
                     fields.output(task)
                 except fields.Unfit as error:
-                    raise Misfit("labels", f"the name of a task {error}") from error
+                    raise InvalidField("labels", f"the name of a task {error}") from error
             self._take_captions(row)
             question.take(row)
             if row.judge and not row.is_blank:
                 verdict_of(row, self._options.inconsistent, None)
                 if self._judge(row.judge) is None:
                     reason = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
-                    raise Misfit("judge", reason)
+                    raise InvalidField("judge", reason)
         return self._report.failures == failures
 
-    def _take_captions(self, row: Row) -> None:
+    def _take_captions(self, row: ImportRow) -> None:
         captions = {
             "run_question": ("", row.run_question),
             "judge_description": (row.judge or "", row.judge_description),
@@ -243,9 +243,9 @@ class _Reading:
         for column, (about, caption) in captions.items():
             before = self._captions.setdefault(about, caption) if caption else caption
             if before != caption:
-                raise Misfit(column, f"{quote(caption)}, but {quote(before)} on another row")
+                raise InvalidField(column, f"{quote(caption)}, but {quote(before)} on another row")
 
-    def take(self, rows: Sequence[Row]) -> None:
+    def take(self, rows: Sequence[ImportRow]) -> None:
         self._has_outputs |= any(row.output_a or row.output_b for row in rows)
         placed_rows = self._pairs(rows)
         for _, pair in placed_rows:
@@ -331,7 +331,7 @@ class _Reading:
 
     # --- pairs ------------------------------------------------------------------------------------
 
-    def _pairs(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
+    def _pairs(self, rows: Sequence[ImportRow]) -> list[tuple[ImportRow, UUID]]:
         """Take in what rows say of their pairs; return those without a fault, with their pairs."""
         rows = _renamed(rows, self._scratch.aliases({row.item for row in rows}))
         drafts, stored = self._drafts_of({row.item for row in rows})
@@ -376,7 +376,7 @@ class _Reading:
         drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
         return drafts, {draft.name: draft for draft in self._stored({*names} - drafts.keys())}
 
-    def _aliases(self, rows: Iterable[Row]) -> dict[str, tuple[str, bool]]:
+    def _aliases(self, rows: Iterable[ImportRow]) -> dict[str, tuple[str, bool]]:
         aliases: dict[str, tuple[str, bool]] = {}
         for row in rows:
             if row.item not in aliases and (same := self._same_item(row)):
@@ -385,7 +385,7 @@ class _Reading:
                 self._report.merged += 1
         return aliases
 
-    def _same_item(self, row: Row) -> tuple[str, bool] | None:
+    def _same_item(self, row: ImportRow) -> tuple[str, bool] | None:
         """Return the item that a new name stands for, and whether its A and B are exchanged.
 
         The same prompt and outputs exchanged are the same pair; and a number that a data frame has
@@ -463,7 +463,7 @@ class _Reading:
             self._report.new["judges"] += 1
         return fingerprint
 
-    def _verdicts(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
+    def _verdicts(self, rows: Sequence[tuple[ImportRow, UUID, str]]) -> None:
         existing: Existing = {}
         if self._stored_judges:
             pairs = {pair for _, pair, _ in rows}
@@ -487,7 +487,7 @@ class _Reading:
             usual = "failed" if all_answered > blank else "not_asked"
             rule = self._options.empty_cells or usual
             if rule == "failed":
-                row = Row("", 0, "", judge=name, error=EMPTY)
+                row = ImportRow("", 0, "", judge=name, error=EMPTY)
                 failed = json.dumps(verdict_of(row, "tie", None))
                 filled = self._scratch.fill_blanks(name, failed, (pk.hex for pk in stored))
                 self._report.new["verdicts"] += filled
@@ -499,7 +499,7 @@ class _Reading:
 
     # --- votes ------------------------------------------------------------------------------------
 
-    def _votes(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
+    def _votes(self, rows: Sequence[tuple[ImportRow, UUID, str]]) -> None:
         voters = voters_of(self._project, {name for *_, name in rows})
         existing: Existing = {}
         if self._run:
@@ -520,16 +520,18 @@ class _Reading:
                 before = existing.get((pair, voter.pk)) if voter else None
                 self._settle("vote", row, name, pair, before)
 
-    def _check_group(self, row: Row, voter: str, stored: str) -> None:
+    def _check_group(self, row: ImportRow, voter: str, stored: str) -> None:
         if not row.voter_group:
             return
         first = stored or self._scratch.put_into_group(voter, row.voter_group)
         if first != row.voter_group:
             place = "here" if stored else "on another row"
             reason = f"{quote(row.voter_group)}, but {voter} is in the group {quote(first)} {place}"
-            raise Misfit("voter_group", reason)
+            raise InvalidField("voter_group", reason)
 
-    def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Columns | None) -> None:
+    def _settle(
+        self, table: str, row: ImportRow, name: str, pair: UUID, before: Columns | None
+    ) -> None:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         assert self._question is not None  # rows were there
         labels, rule = self._question.statement(row), self._options.inconsistent
@@ -545,7 +547,9 @@ class _Reading:
         self._report.already[f"{table}s"] += 1
 
 
-def _renamed(rows: Sequence[Row], aliases: Mapping[str, tuple[str, bool]]) -> Sequence[Row]:
+def _renamed(
+    rows: Sequence[ImportRow], aliases: Mapping[str, tuple[str, bool]]
+) -> Sequence[ImportRow]:
     """Return rows with the names of their items in place of other names of these."""
     if not aliases:
         return rows

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from pydantic import TypeAdapter
 
 from judge_eval.exchange.drafts import PairDraft
-from judge_eval.exchange.row_models import OUTPUTS, Item, Row
+from judge_eval.exchange.row_models import OUTPUTS, ImportRow, Item
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
 MOST_ROWS: Final = 500
@@ -178,7 +178,7 @@ class Scratch:
 
 
 def text_of(item: Item) -> int:
-    if not isinstance(item, Row):
+    if not isinstance(item, ImportRow):
         return 0
     texts = (item.prompt, item.output_a, item.output_b, item.feedback, item.error, item.comment)
     beside = (str(value) for value in (*item.metadata.values(), *item.labels.values()))

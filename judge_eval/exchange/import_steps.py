@@ -36,7 +36,7 @@ FIRST_ROWS: Final = 20
 LEAST_ROWS: Final = 10
 
 
-class Pace:
+class ImportPace:
     """How many rows are written at once: as many as take little time, never many more than did."""
 
     def __init__(self) -> None:

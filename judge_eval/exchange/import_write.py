@@ -30,7 +30,14 @@ from judge_eval.exchange.import_report import (
     ImportReport,
 )
 from judge_eval.exchange.import_scratch import DRAFT, TABLES_TO_WRITE, VOTES, Scratch
-from judge_eval.exchange.import_steps import Pace, close_undrawn, finish, give_pictures, note, step
+from judge_eval.exchange.import_steps import (
+    ImportPace,
+    close_undrawn,
+    finish,
+    give_pictures,
+    note,
+    step,
+)
 from judge_eval.exchange.question import NONE_OF, Columns, question_of
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.objects import record_objects, verdicts_by_item
@@ -106,7 +113,7 @@ class Writing:
         writers = (self._pairs, self._verdicts, self._enter, self._votes)
         before = 0
         for table, write in zip(TABLES_TO_WRITE, writers, strict=True):
-            number, pace = self._scratch.count(table), Pace()
+            number, pace = self._scratch.count(table), ImportPace()
             if write in (self._enter, self._votes) and number and job.written == before:
                 self._prepare_ledger()
             while job.written < before + number:

@@ -31,11 +31,11 @@ from judge_eval.exchange.row_models import (
     METADATA,
     PAIRS,
     VOTERS,
+    ImportRow,
+    InvalidField,
     Item,
     LeftOut,
-    Misfit,
     Note,
-    Row,
     RowError,
     Shape,
     Values,
@@ -67,7 +67,7 @@ LONGEST_NAMED: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MappedColumn:
     """Where one value of a row comes from: expressions on its record, or else the mapping itself.
 
     `field` is a column of ours, or one of a group, such as ``labels.TASK``. `find` puts together
@@ -89,7 +89,7 @@ class Column:
         except ValueError as error:
             names = [source.text for source in self.sources]
             named = "" if names == [self.field] else f" (column {', '.join(map(repr, names))})"
-            raise Misfit(self.field, f"{error}{named}") from error
+            raise InvalidField(self.field, f"{error}{named}") from error
 
     def is_empty(self, record: Values) -> bool:
         return all(source.evaluate(record) in (None, "") for source in self.sources)
@@ -119,13 +119,13 @@ class ColumnMapping:
     are `nested` stand in an object, too, in a column that is called as they are.
     """
 
-    columns: Mapping[tuple[str, str], Column]
+    columns: Mapping[tuple[str, str], MappedColumn]
     shape: Shape = PAIRS
     nested: Collection[str] = ()
     # Where a record holds several rows: what finds them.
     row_sources: Sequence[Expression] = ()
 
-    def rows(self, file: str, record: Record) -> Iterator[Row | LeftOut | RowError]:
+    def rows(self, file: str, record: Record) -> Iterator[ImportRow | LeftOut | RowError]:
         """Turn one record into rows, more where it holds statements of several; or say what is
         wrong.
         """
@@ -144,7 +144,7 @@ class ColumnMapping:
         for part in value if isinstance(value, list) else [value] if value is not None else []:
             yield record | (part if isinstance(part, dict) else {"value": part})
 
-    def _rows(self, file: str, line: int, raw: Values) -> Iterator[Row | LeftOut | RowError]:
+    def _rows(self, file: str, line: int, raw: Values) -> Iterator[ImportRow | LeftOut | RowError]:
         shape = self.shape
         try:
             groups = self._read(raw)
@@ -175,8 +175,10 @@ class ColumnMapping:
             ]
             for judge, column in cells:
                 if judge not in groups[JUDGES] and column.is_empty(raw):
-                    yield Row(file, line, values[name], shape=name, judge=judge, is_blank=True)
-        except Misfit as error:
+                    yield ImportRow(
+                        file, line, values[name], shape=name, judge=judge, is_blank=True
+                    )
+        except InvalidField as error:
             yield RowError(file, line, error.field, error.reason)
 
     def _read(self, record: Values) -> dict[str, Values]:
@@ -197,7 +199,7 @@ class ColumnMapping:
     def _inner(self, group: str, inner: object) -> Values:
         if not isinstance(inner, Mapping):
             contents = "answers by task" if group == LABELS else "values by name"
-            raise Misfit(group, f"must be an object of {contents}")
+            raise InvalidField(group, f"must be an object of {contents}")
         convert, prefix = self.shape.groups[group], _PREFIXES[group]
         raw_values = {name: raw for name, raw in inner.items() if raw is not None}
         values = {name: checked(prefix + name, raw, convert) for name, raw in raw_values.items()}
@@ -227,14 +229,14 @@ class ColumnMapping:
 @lru_cache(maxsize=8)
 def own_names(shape: Shape, names: tuple[str, ...]) -> ColumnMapping:
     """Return the mapping that columns make which are called as our own fields are."""
-    columns: dict[tuple[str, str], Column] = {}
+    columns: dict[tuple[str, str], MappedColumn] = {}
     for name, role in roles_of(names, shape).items():
         sources = [Expression(name, is_name=True)]
         if role in shape.fields:
-            columns["", role] = Column(role, sources, shape.fields[role])
+            columns["", role] = MappedColumn(role, sources, shape.fields[role])
         elif role and name != role:
             place = (role, name.removeprefix(_PREFIXES[role]))
-            columns[place] = Column(name, sources, shape.groups[role])
+            columns[place] = MappedColumn(name, sources, shape.groups[role])
     return ColumnMapping(columns, shape, {*_NESTED} & {*shape.groups})
 
 
@@ -245,7 +247,7 @@ def rows_of(
     make: Callable[[Record], Iterator[Item | Values | str]],
 ) -> Iterator[Item]:
     """Yield what `make` makes of each record: items, values by the names of our fields, or a text
-    that says why nothing is made of it; and an error where it raises Misfit.
+    that says why nothing is made of it; and an error where it raises InvalidField.
     """
     for record in records(stream, name, file_format):
         if not isinstance(record, Record):
@@ -257,16 +259,16 @@ def rows_of(
                     yield from own_rows(name, record.line, item)
                 else:
                     yield (LeftOut(name, record.line, item) if isinstance(item, str) else item)
-        except Misfit as error:
+        except InvalidField as error:
             yield RowError(name, record.line, error.field, error.reason)
 
 
-def own_rows(file: str, line: int, values: Values) -> Iterator[Row | LeftOut | RowError]:
+def own_rows(file: str, line: int, values: Values) -> Iterator[ImportRow | LeftOut | RowError]:
     """Build rows from raw values by field, with every check that a file of ours gets."""
     asks = values.pop("vote_kind", None)
     mapping = own_names(shape_of(values) or PAIRS, tuple(values))
     for row in mapping.rows(file, Record(line, dict(values))):
-        yield replace(row, asks=asks) if asks and isinstance(row, Row) else row
+        yield replace(row, asks=asks) if asks and isinstance(row, ImportRow) else row
 
 
 # --- a whole file -----------------------------------------------------------------------------
@@ -305,9 +307,9 @@ def rows(
         yield Note(file, f"not read: {_listed([*watched.unread])}{watched.guess()}")
 
 
-def _without_baselines(row: Row | LeftOut | RowError) -> Row | LeftOut | RowError:
+def _without_baselines(row: ImportRow | LeftOut | RowError) -> ImportRow | LeftOut | RowError:
     """Leave out what a baseline said, as our own exports tell it: it answers here by itself."""
-    if not isinstance(row, Row) or not row.judge or row.voter:
+    if not isinstance(row, ImportRow) or not row.judge or row.voter:
         return row
     baseline_names = {RANDOM, LONGER_HIGHER, always(str(row.labels.get(MAIN)))}
     if row.judge not in (baseline_names if row.shape == "item" else BASELINES):
@@ -659,13 +661,13 @@ class _Parser:
     def refuse(self, path: str, reason: str) -> None:
         self.errors.append(ConfigError(f"mapping.{path}", reason))
 
-    def column(self, field: str, spec: object, convert: Converter) -> Column:
+    def column(self, field: str, spec: object, convert: Converter) -> MappedColumn:
         try:
             raw_source = {"column": spec} if isinstance(spec, str) else spec
             source = validated(_Source, raw_source, path=f"mapping.{field}")
         except ConfigInvalid as invalid:
             self.errors += invalid.errors
-            return Column(field, (), convert)
+            return MappedColumn(field, (), convert)
         self._refuse_misplaced(field, source)
         if source.separator:
             convert = partial(fields.words, separator=source.separator)
@@ -674,7 +676,7 @@ class _Parser:
         convert = _LABEL_TYPES[source.type] if source.type else convert
         if "value" in source.model_fields_set:
             constant = self._value(f"{field}.value", source.value, convert)
-            return Column(field, (), convert, constant=constant)
+            return MappedColumn(field, (), convert, constant=constant)
         if source.values:
             meanings = {
                 raw: None
@@ -688,7 +690,7 @@ class _Parser:
         find = partial(_winner, source, sources) if is_winner else None
         if find and self._shape is ITEMS:
             find = partial(_mark, source, sources)
-        return Column(field, sources, convert, find)
+        return MappedColumn(field, sources, convert, find)
 
     def expression(self, path: str, text: object) -> Expression:
         try:

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from humanjudge.lib import extensions
 from judge_eval.exchange import containers, fields, mapping
-from judge_eval.exchange.containers import Source
+from judge_eval.exchange.containers import SourceFile
 from judge_eval.exchange.drafts import (
     PairDraft,
     check_consistent,
@@ -38,14 +38,14 @@ from judge_eval.exchange.question import Columns, plain_labels
 from judge_eval.exchange.row_models import (
     ITEMS,
     SHAPES,
-    Broken,
+    ImportRow,
+    InvalidField,
     Item,
     JudgeOrder,
     LeftOut,
-    Misfit,
-    Row,
     RowError,
     ShapeName,
+    UnreadableFile,
     Values,
     shape_of,
 )
@@ -110,7 +110,7 @@ class Fault(BaseModel):
         return f"{self.file}, row {self.row:,}" if self.row else self.file
 
 
-class Output(BaseModel):
+class PreviewOutput(BaseModel):
     generator: str = ""
     # None where the source holds none.
     text: str | None = None
@@ -122,7 +122,7 @@ class PreviewItem(BaseModel):
     name: str
     prompt: str = ""
     kind: str = ""
-    outputs: list[Output] = []
+    outputs: list[PreviewOutput] = []
     verdicts: list[tuple[str, str]] = []
     votes: list[tuple[str, str]] = []
 
@@ -223,12 +223,14 @@ def look(request: PreviewRequest) -> Preview:
     rows = _Rows(result)
     report = rows.report
     with ExitStack() as stack:
-        files = [Source(name, stack.enter_context(path.open("rb"))) for path, name in request.files]
+        files = [
+            SourceFile(name, stack.enter_context(path.open("rb"))) for path, name in request.files
+        ]
         try:
             opened = containers.unpacked(
                 files, stack, None, request.encoding, separator=request.separator
             )
-        except Broken as error:
+        except UnreadableFile as error:
             file = error.file or request.files[0][1]
             result.faults = grouped([RowError(file, 0, None, str(error))])
             return result
@@ -255,7 +257,7 @@ def look(request: PreviewRequest) -> Preview:
     return result
 
 
-def _reading_of(source: Source, records: list[Values]) -> FileReading:
+def _reading_of(source: SourceFile, records: list[Values]) -> FileReading:
     form = containers.format_of(source.name)
     is_text = form in ("csv", "json", "jsonl")
     reading = FileReading(
@@ -327,14 +329,14 @@ class _Rows:
         self._pairs: dict[tuple[str, ...], tuple[str, str]] = {}
 
     def take(self, item: Item) -> None:
-        if isinstance(item, Row) and item.is_blank:
+        if isinstance(item, ImportRow) and item.is_blank:
             self._blank.setdefault(item.judge or "", set()).add(item.item)
-        elif isinstance(item, Row):
+        elif isinstance(item, ImportRow):
             self._take_row(self._under_known_name(item))
         elif not isinstance(item, JudgeOrder):
             self.report.add(item)
 
-    def _under_known_name(self, row: Row) -> Row:
+    def _under_known_name(self, row: ImportRow) -> ImportRow:
         """Return a row as the pair is known that has its prompt and outputs, perhaps exchanged."""
         if not (row.shape == "pair" and row.prompt and row.output_a and row.output_b):
             return row
@@ -345,16 +347,16 @@ class _Rows:
             return row
         return replace(row.turned(), item=name)
 
-    def _take_row(self, row: Row) -> None:
+    def _take_row(self, row: ImportRow) -> None:
         self.text += text_of(row)
         try:
             row = self._check(row)
-        except Misfit as error:
+        except InvalidField as error:
             self.report.fail(RowError(row.file, row.line, error.field, error.reason))
         if row.item not in self.items:
             if len(self.items) == MOST_ITEMS:
                 return
-            outputs = [Output() for _ in SHAPES[row.shape].outputs]
+            outputs = [PreviewOutput() for _ in SHAPES[row.shape].outputs]
             self.items[row.item] = PreviewItem(name=row.item, outputs=outputs)
         _add(self.items[row.item], row)
 
@@ -380,10 +382,10 @@ class _Rows:
         }
         return sum(blank for judge, blank in blanks.items() if judges.count(judge) > blank)
 
-    def _check(self, row: Row) -> Row:
+    def _check(self, row: ImportRow) -> ImportRow:
         new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)
         if self._drafts and row.shape != self._preview.shape:
-            raise Misfit(None, of_another_shape(row))
+            raise InvalidField(None, of_another_shape(row))
         self._preview.shape = row.shape
         row, _ = self._drafts.setdefault(row.item, new).take(row)
         labels = plain_labels(row)
@@ -395,7 +397,7 @@ class _Rows:
         return row
 
 
-def _add(item: PreviewItem, row: Row) -> None:
+def _add(item: PreviewItem, row: ImportRow) -> None:
     item.prompt = item.prompt or _cut(row.prompt or row.prompt_id or "")
     item.kind = item.kind or row.kind or ""
     outputs = ((row.generator_a, row.output_a), (row.generator_b, row.output_b))
@@ -481,7 +483,7 @@ def limit_memory(more: int) -> None:
 def load_parquet() -> None:
     """Load what reads Parquet, if it is here: what that takes is allowed beside the files' own."""
     before = _data_size()
-    with suppress(Broken):
+    with suppress(UnreadableFile):
         import judge_eval.exchange.parquet  # noqa: F401
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if soft != resource.RLIM_INFINITY:

@@ -15,7 +15,7 @@ from humanjudge.lib.validation import meant
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind
-from judge_eval.exchange.row_models import MAIN, Misfit, Row, ShapeName, checked
+from judge_eval.exchange.row_models import MAIN, ImportRow, InvalidField, ShapeName, checked
 from voting.choices import DEFAULT_BALLOT, ONE, PASS_FLAG, in_order
 from voting.kinds import (
     LONGEST_CHOICE,
@@ -56,7 +56,7 @@ class Queued(Protocol):
 # --- one answer -----------------------------------------------------------------------------------
 
 
-class Answer(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """An answer: the choice that agreement is told by, its typed label, its worth in millionths.
 
     A label is None where the choice says all, a value is None but for pass or flag.
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     value: int | None = None
 
 
-def answer_of(kind: VoteKind, raw: Label) -> Answer:
+def answer_of(kind: VoteKind, raw: Label) -> ParsedAnswer:
     """Read one answer; raises Unfit.
 
     Examples
@@ -80,13 +80,13 @@ def answer_of(kind: VoteKind, raw: Label) -> Answer:
     return _READERS[kind](raw)
 
 
-def _pass_flag(raw: Label) -> Answer:
+def _pass_flag(raw: Label) -> ParsedAnswer:
     worth = _worth(raw)
     if worth is None or not 0 <= worth <= 1:
         quoted = shorten(str(raw))
         raise Unfit(f"{quoted!r} is neither {PASS}, {FLAG} nor a number within 0..1")
     value = round(worth * ONE)
-    return Answer(PASS if 2 * value >= ONE else FLAG, value=value)
+    return ParsedAnswer(PASS if 2 * value >= ONE else FLAG, value=value)
 
 
 # Words that can mean nothing else, and those that are taken for such beside them alone: where all
@@ -117,11 +117,11 @@ def _number(raw: Label) -> float | None:
         return None
 
 
-def _category(raw: Label) -> Answer:
+def _category(raw: Label) -> ParsedAnswer:
     if isinstance(raw, tuple):
         raise Unfit("must be one label, not a list")
     word = _one_line(_spelt(raw))
-    return Answer(word, word)
+    return ParsedAnswer(word, word)
 
 
 def _one_line(word: str) -> str:
@@ -140,14 +140,14 @@ def _spelt(raw: Label) -> str:
     return f"{raw:g}" if isinstance(raw, float) else str(raw).strip()
 
 
-def _rating(raw: Label) -> Answer:
+def _rating(raw: Label) -> ParsedAnswer:
     number = _number(raw)
     if number is None:
         raise Unfit(f"{shorten(str(raw))!r} is not a number")
-    return Answer(f"{number:.10g}", int(number) if number == int(number) else number)
+    return ParsedAnswer(f"{number:.10g}", int(number) if number == int(number) else number)
 
 
-def _labels(raw: Label) -> Answer:
+def _labels(raw: Label) -> ParsedAnswer:
     raw_words = raw if isinstance(raw, tuple) else fields.words(_spelt(raw))
     words = sorted(_one_line(word) for word in {word.strip() for word in raw_words} - {""})
     if wrong := next((word for word in words if SEPARATOR in word), None):
@@ -155,14 +155,14 @@ def _labels(raw: Label) -> Answer:
     choice = joined(words)
     if len(choice) > LONGEST_CHOICE:
         raise Unfit(f"labels of more than {LONGEST_CHOICE} characters together")
-    return Answer(choice, words)
+    return ParsedAnswer(choice, words)
 
 
-def _text(raw: Label) -> Answer:
-    return Answer("", SEPARATOR.join(raw) if isinstance(raw, tuple) else raw)
+def _text(raw: Label) -> ParsedAnswer:
+    return ParsedAnswer("", SEPARATOR.join(raw) if isinstance(raw, tuple) else raw)
 
 
-_READERS: Final[dict[VoteKind, Callable[[Label], Answer]]] = {
+_READERS: Final[dict[VoteKind, Callable[[Label], ParsedAnswer]]] = {
     "pass_flag": _pass_flag,
     "category": _category,
     "rating": _rating,
@@ -270,7 +270,7 @@ class Answers:
 # --- what is asked --------------------------------------------------------------------------------
 
 
-class Question:
+class ItemQuestion:
     """What is asked, as far as it is known: of a new run, the answers tell what is not stated.
 
     The first answer tells the task; people's answers tell the kind and the choices, and those of
@@ -296,8 +296,8 @@ class Question:
             self._task = self._more.task
         self._criteria, self._categories = self._more.criteria, [*self._more.flag_categories]
 
-    def take(self, row: Row) -> None:
-        """Check what a row answers, and learn from it; raises Misfit."""
+    def take(self, row: ImportRow) -> None:
+        """Check what a row answers, and learn from it; raises InvalidField."""
         self._asks = self._asks or row.asks
         if not row.labels or row.error:
             return
@@ -328,7 +328,7 @@ class Question:
         if unknown := self._not_offered(kind, answer):
             raise off_ballot(shorten(unknown), self._ballot or ())
 
-    def _not_offered(self, kind: VoteKind, answer: Answer) -> str | None:
+    def _not_offered(self, kind: VoteKind, answer: ParsedAnswer) -> str | None:
         if kind == "text" or not self._ballot:
             return None
         words = answer.label if isinstance(answer.label, list) else [answer.choice]
@@ -339,10 +339,10 @@ class Question:
             return
         if self._is_fixed or len(self._categories) == MOST_FLAG_CATEGORIES:
             names = f"{', '.join(self._categories)}{meant(category, self._categories)}"
-            raise Misfit("category", f"{shorten(category)!r} is not one of {names}")
+            raise InvalidField("category", f"{shorten(category)!r} is not one of {names}")
         self._categories.append(category)
 
-    def _main(self, row: Row) -> Label | None:
+    def _main(self, row: ImportRow) -> Label | None:
         if self._criteria and MAIN not in row.labels:
             return combined(self._criteria, self._grades(row))
         if self._task is None and MAIN not in row.labels:
@@ -351,19 +351,19 @@ class Question:
         named = row.labels.get(task)
         main = row.labels.get(MAIN, named)
         if named not in (None, main):
-            raise Misfit("labels", f"the answer to {task!r} stands there twice")
+            raise InvalidField("labels", f"the answer to {task!r} stands there twice")
         return main
 
-    def _grades(self, row: Row) -> dict[str, float]:
+    def _grades(self, row: ImportRow) -> dict[str, float]:
         grades = {}
         for name in (criterion.name for criterion in self._criteria):
             if (label := row.labels.get(name)) is None:
-                raise Misfit("labels", f"no answer to {name!r}, which is a criterion")
+                raise InvalidField("labels", f"no answer to {name!r}, which is a criterion")
             grade = checked(f"labels.{name}", label, partial(answer_of, "pass_flag"))
             grades[name] = (grade.value or 0) / ONE
         return grades
 
-    def statement(self, row: Row) -> Columns | None:
+    def statement(self, row: ImportRow) -> Columns | None:
         """Return the labels of a row, as they are kept until they are `settled`."""
         if not row.labels or row.error:
             return plain_labels(row)
@@ -498,13 +498,13 @@ class PairQuestion:
         self._is_fixed = queue is not None or options.ballot is not None
         self._ballot = {*(queue.ballot if queue else options.ballot or DEFAULT_BALLOT)}
 
-    def take(self, row: Row) -> None:
+    def take(self, row: ImportRow) -> None:
         if not self._is_fixed:
             self._ballot |= {choice for choice in (row.vote, row.verdict) if choice}
         elif row.vote and row.vote not in self._ballot:
             raise off_ballot(row.vote, in_order(self._ballot))
 
-    def statement(self, row: Row) -> Columns | None:
+    def statement(self, row: ImportRow) -> Columns | None:
         return plain_labels(row)
 
     def settled(self, columns: Columns, choice: str) -> Columns:
@@ -516,16 +516,16 @@ class PairQuestion:
 
 def question_of(
     shape: ShapeName, options: ImportOptions, queue: Queued | None = None
-) -> Question | PairQuestion:
-    kind = PairQuestion if shape == "pair" else Question
+) -> ItemQuestion | PairQuestion:
+    kind = PairQuestion if shape == "pair" else ItemQuestion
     return kind(options, queue)
 
 
-def off_ballot(choice: str, ballot: Iterable[str]) -> Misfit:
-    return Misfit("vote", f"{choice!r} is not on the ballot: {', '.join(ballot)}")
+def off_ballot(choice: str, ballot: Iterable[str]) -> InvalidField:
+    return InvalidField("vote", f"{choice!r} is not on the ballot: {', '.join(ballot)}")
 
 
-def plain_labels(row: Row) -> Columns | None:
+def plain_labels(row: ImportRow) -> Columns | None:
     return {name: _plain(label) for name, label in row.labels.items()} or None
 
 

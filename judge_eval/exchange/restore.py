@@ -24,7 +24,7 @@ from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.import_steps import (
-    Pace,
+    ImportPace,
     counted,
     finish,
     note,
@@ -56,7 +56,7 @@ class Restoring:
 
     def __init__(self, job: Import, stream: BinaryIO, *, is_at_once: bool = False) -> None:
         self._job, self._stream, self._is_at_once = job, stream, is_at_once
-        self._report, self._pace = ImportReport(), Pace()
+        self._report, self._pace = ImportReport(), ImportPace()
 
     def read(self) -> JsonObject:
         """Look at all of it before anything is written, for which nobody waits."""
@@ -296,7 +296,7 @@ class Ledger:
         stored = Entry.objects.filter(project=self._rows.project, uid__in=uids)
         return stored.select_related("voter")
 
-    def _vote(self, line: int, record: bundle.Vote) -> Entry:
+    def _vote(self, line: int, record: bundle.VoteEntry) -> Entry:
         salt, comment, labels = record.salt, record.comment, record.labels
         if comment and chain.salted_hash(salt, comment) != record.comment_sha256:
             raise BundleError(line, "comment_sha256", "is not the hash of what was said")

@@ -29,7 +29,7 @@ Checked = TypeVar("Checked")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ImportRow:
     """One statement about one item, a pair in its stored orientation, and where it stands.
 
     Its fields are called as columns of pairs are (docs/importing.md), each beside what checks its
@@ -87,7 +87,7 @@ class Row:
     # Names a judge that says nothing: its cell is empty.
     is_blank: bool = False
 
-    def turned(self) -> "Row":
+    def turned(self) -> "ImportRow":
         """Return the same statement about the pair with A and B exchanged."""
         sided = [f"{name}_{side}" for name in ("generator", "output", "score") for side in "ab"]
         words = {name: name for name in ("verdict", "vote", "left_side")}
@@ -172,10 +172,10 @@ class Note:
     text: str
 
 
-Item: TypeAlias = Row | JudgeOrder | LeftOut | Note | RowError
+Item: TypeAlias = ImportRow | JudgeOrder | LeftOut | Note | RowError
 
 
-class Broken(ValueError):
+class UnreadableFile(ValueError):
     """Reading cannot go on behind this point: at a line, or else behind the last record."""
 
     def __init__(self, reason: str, line: int = 0, file: str = "") -> None:
@@ -183,7 +183,7 @@ class Broken(ValueError):
         self.line, self.file = line, file
 
 
-class Misfit(ValueError):
+class InvalidField(ValueError):
     """A field that its row cannot have, or not beside the others."""
 
     def __init__(self, field: str | None, reason: str) -> None:
@@ -195,16 +195,16 @@ class Misfit(ValueError):
 
 
 def need(values: Values, *columns: str) -> list[object]:
-    """Return the values of columns that every record of a format has; raises Misfit."""
+    """Return the values of columns that every record of a format has; raises InvalidField."""
     for column in columns:
         if values.get(column) is None:
-            raise Misfit(column, "missing")
+            raise InvalidField(column, "missing")
     return [values[column] for column in columns]
 
 
 def meaning_of(field: str, raw: object, meanings: Mapping[str, str]) -> str:
     if not isinstance(raw, str) or raw not in meanings:
-        raise Misfit(field, f"{raw!r} is not one of {', '.join(meanings)}")
+        raise InvalidField(field, f"{raw!r} is not one of {', '.join(meanings)}")
     return meanings[raw]
 
 
@@ -212,7 +212,7 @@ def checked(field: str, raw: AnyValue, convert: Callable[[AnyValue], Checked]) -
     try:
         return convert(raw)
     except ValueError as error:
-        raise Misfit(field, str(error)) from error
+        raise InvalidField(field, str(error)) from error
 
 
 def plain(field: str, raw: object) -> str:
@@ -253,7 +253,7 @@ class Shape:
 
 _OF_A_ROW: Final = {
     name: hint.__metadata__[0]
-    for name, hint in get_type_hints(Row, include_extras=True).items()
+    for name, hint in get_type_hints(ImportRow, include_extras=True).items()
     if get_origin(hint) is Annotated
 }
 # What checks the raw values of each column of pairs; those of single items follow.
@@ -331,17 +331,17 @@ def assemble(
     values: Values,
     labels: Mapping[str, Label],
     constants: Collection[str] = (),
-) -> Iterator[Row | LeftOut]:
+) -> Iterator[ImportRow | LeftOut]:
     """Build the row of a pair, or a row for the verdict and one for the vote on a single item.
 
     What is None among the checked values by column is not there. A vote or verdict that lacks a
     part is left out, and the rest is kept. `constants` are columns that every row of the file has,
     and that therefore claim no statement by themselves: the judge's name in a file of one judge, on
-    a row that it was not asked about. Raises Misfit.
+    a row that it was not asked about. Raises InvalidField.
     """
     cells = {name: value for name, value in values.items() if value is not None}
     if shape.name not in cells:
-        raise Misfit(shape.name, f"missing: every row must name its {shape.name}")
+        raise InvalidField(shape.name, f"missing: every row must name its {shape.name}")
     winner = fields.winner_of(cells.get("score_a"), cells.get("score_b"))
     if winner and "judge" in cells and not cells.keys() & {*shape.says}:
         cells["verdict"] = winner
@@ -352,7 +352,7 @@ def assemble(
     blank = cells.pop("judge", None) if is_blank else None
     cells, left_out = _completed(shape, cells, claims, constants)
     labels = labels if cells.keys() & {"judge", "voter"} else {}
-    row = partial(Row, file, line, shape=shape.name)
+    row = partial(ImportRow, file, line, shape=shape.name)
     statements = _statements(cells, labels) if shape is ITEMS else [(cells, labels)]
     for statement, answers in statements:
         stored = {_STORED_AS.get(name, name): value for name, value in statement.items()}
@@ -387,7 +387,9 @@ def _claims(shape: Shape, cells: Values, labels: Mapping[str, Label]) -> tuple[b
     if shape is ITEMS and labels and not has_verdict and not has_vote:
         has_verdict, has_vote = "judge" in cells, "voter" in cells
     if labels and has_verdict == has_vote:
-        raise Misfit("labels", "must stand beside one vote or one verdict, to say whose they are")
+        raise InvalidField(
+            "labels", "must stand beside one vote or one verdict, to say whose they are"
+        )
     return has_verdict, has_vote
 
 
@@ -407,16 +409,16 @@ def _check_verdict(cells: Values, constants: Collection[str]) -> None:
     picks = [cells[name] for name in PICKS if name in cells]
     if len(picks) == 1:
         missing_pick = PICKS[PICKS[0] in cells]
-        raise Misfit(missing_pick, "missing: the other order's pick is there")
+        raise InvalidField(missing_pick, "missing: the other order's pick is there")
     if "error" in cells:
         if picks or "verdict" in cells:
-            raise Misfit("error", "stands beside a verdict: it is one or the other")
+            raise InvalidField("error", "stands beside a verdict: it is one or the other")
         for name in ("score", "score_a", "score_b", "consistent"):
             if name in cells and name not in constants:
-                raise Misfit(name, "a failed verdict has none")
+                raise InvalidField(name, "a failed verdict has none")
             cells.pop(name, None)
     if picks and cells.get("consistent") not in (None, picks[0] == picks[1]):
-        raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
+        raise InvalidField("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
 
 
 def name_by_content(shape: Shape, values: Values) -> str:
@@ -435,14 +437,14 @@ def name_by_content(shape: Shape, values: Values) -> str:
     if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*shape.outputs}:
         tell = "tells" if len(shape.outputs) == 1 else "tell"
         fault = f"neither a prompt nor {shape.outputs_in_words} {tell} which {shape.name} it is"
-        raise Misfit(shape.name, f"missing, and {fault}")
+        raise InvalidField(shape.name, f"missing, and {fault}")
     texts = [telling, {exchanged(name): value for name, value in telling.items()}]
     return sha256(
         min(json.dumps(side_order, sort_keys=True) for side_order in texts).encode()
     ).hexdigest()[:32]
 
 
-def column_of(row: Row, name: str) -> str:
+def column_of(row: ImportRow, name: str) -> str:
     """Return what a field of a row is called in its file."""
     columns = {field: column for column, field in _STORED_AS.items() if column != "pair"}
     return columns.get(name, name) if row.shape == "item" else name

@@ -10,7 +10,7 @@ from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson
 from humanjudge.lib.text import UNSTORABLE, number_of
 from judge_eval.exchange import containers
 from judge_eval.exchange.fields import is_encodable
-from judge_eval.exchange.row_models import Broken, Note, RowError, Values
+from judge_eval.exchange.row_models import Note, RowError, UnreadableFile, Values
 
 # Where the rows stand in a JSON file that is an object: in one of these, or in one within these.
 LISTS = (
@@ -74,7 +74,7 @@ def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError | Note
                 yield Note(name, value.text)
             else:
                 yield _record(name, number, value, storable)
-    except (Broken, NotJson) as error:
+    except (UnreadableFile, NotJson) as error:
         line = getattr(error, "line", 0) or number + 1
         yield RowError(name, line, None, str(error), is_fatal=True)
     if storable.replaced:
@@ -133,7 +133,9 @@ class _CsvLines:
         self.number += 1
         self.size += len(line)
         if self.size > MAX_RECORD:
-            raise Broken(f"a record of more than {MAX_RECORD:,} bytes: is a quote left open?")
+            raise UnreadableFile(
+                f"a record of more than {MAX_RECORD:,} bytes: is a quote left open?"
+            )
         # A record that is not UTF-8 is read to its end all the same: its quotes say where the next
         # one begins.
         text, wrong = _decoded(line.removeprefix(_BOM) if self.number == 1 else line)
@@ -174,7 +176,7 @@ def separator_of(stream: BinaryIO) -> str:
     """
     try:
         return _CsvLines(stream).header()[1]
-    except Broken:
+    except UnreadableFile:
         return ""
     finally:
         stream.seek(0)
@@ -187,9 +189,9 @@ def _csv(stream: BinaryIO) -> Numbered:
         # The header may go on behind its first line.
         reader = csv.reader(chain([first], lines), strict=True, delimiter=delimiter)
         yield from _table(_csv_rows(lines, reader))
-    except (csv.Error, Broken) as error:
+    except (csv.Error, UnreadableFile) as error:
         reason = f"not CSV: {error}" if isinstance(error, csv.Error) else str(error)
-        raise Broken(reason, max(lines.number, 1)) from error
+        raise UnreadableFile(reason, max(lines.number, 1)) from error
 
 
 def _csv_rows(lines: _CsvLines, reader: Iterator[list[str]]) -> Iterator[tuple[int, object]]:
@@ -219,7 +221,7 @@ def _table(rows: Iterator[tuple[int, Any]]) -> Numbered:
     rows = (row for row in rows if isinstance(row[1], ValueError) or any(row[1]))
     start, first = next(rows, (1, None))
     if first is None:
-        raise Broken("the file is empty: its first line must name the columns")
+        raise UnreadableFile("the file is empty: its first line must name the columns")
     header = _header(first)
     if number := sum(not name.strip() for name in header):
         yield start, Note("", f"{number_of(number, 'column')} without a name: not read")
@@ -235,12 +237,12 @@ def _table(rows: Iterator[tuple[int, Any]]) -> Numbered:
 
 def _header(header: Any) -> list[str]:
     if isinstance(header, ValueError):
-        raise Broken(str(header))
+        raise UnreadableFile(str(header))
     if len(header) > MOST_COLUMNS:
-        raise Broken(f"{len(header):,} columns; at most {MOST_COLUMNS:,} are read")
+        raise UnreadableFile(f"{len(header):,} columns; at most {MOST_COLUMNS:,} are read")
     for number, column in enumerate(header, start=1):
         if column.strip() and header.index(column) != number - 1:
-            raise Broken(f"two columns are named {column!r}")
+            raise UnreadableFile(f"two columns are named {column!r}")
     return list(header)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from judge_eval.exchange.expressions import Expression, TooMuch, paths_of
 from judge_eval.exchange.mapping import fits, parse
-from judge_eval.exchange.row_models import LeftOut, Row, RowError
+from judge_eval.exchange.row_models import ImportRow, LeftOut, RowError
 from judge_eval.exchange.sources import Record
 
 ARENA = {
@@ -29,7 +29,7 @@ def rows_of(config, record):
 
 def vote_of(spec, **record):
     [row] = rows_of({"pair": "id", "voter": {"value": "ann"}, "vote": spec}, {"id": 1, **record})
-    return row.vote if isinstance(row, Row) else row.why
+    return row.vote if isinstance(row, ImportRow) else row.why
 
 
 def test_expressions_reach_into_conversations():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.mapping import own_names, parse, rows
-from judge_eval.exchange.row_models import ITEMS, MAIN, LeftOut, Note, Row, RowError
+from judge_eval.exchange.row_models import ITEMS, MAIN, ImportRow, LeftOut, Note, RowError
 from judge_eval.exchange.sources import Record, records
 from tests.pure.test_import_round_trip import WRITERS
 
@@ -31,7 +31,7 @@ def row_of(values, config=None):
 
 
 def single(item="7", **fields):
-    return Row("f", 3, item, shape="item", **fields)
+    return ImportRow("f", 3, item, shape="item", **fields)
 
 
 def table(text):
@@ -266,6 +266,6 @@ def test_rows_are_read_alike_from_every_format(given_rows):
 
     lines = "".join(f"{json.dumps(row)}\n" for row in given_rows).encode()
     expected = read_from("f.jsonl", lines)
-    assert all(isinstance(row, Row) for row in expected)
+    assert all(isinstance(row, ImportRow) for row in expected)
     for name, write in WRITERS.items():
         assert read_from(name, write(given_rows)) == expected, name

@@ -22,7 +22,8 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     more = record.get("input")
     pair = shapes.pair(
         f"{instruction}\n\n{more}" if more else instruction,
-        *(output_1, output_2),
+        output_1,
+        output_2,
         tags=shapes.tags(record, "dataset"),
         generator_a=record.get("generator_1", "output_1"),
         generator_b=record.get("generator_2", "output_2"),

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from judge_eval.exchange.formats.shapes import item_of, parsed, sides_in, statements
-from judge_eval.exchange.row_models import MadeUp, Misfit, Values
+from judge_eval.exchange.row_models import InvalidField, MadeUp, Values
 
 _ENDS = _USERS, _AGENT = ".responses.users", ".suggestion.agent"
 
@@ -76,5 +76,5 @@ def _column(record: Values, question: str) -> list[Values]:
     names = {"user_id": _USERS, "value": ".responses", "status": ".responses.status"}
     lists: list[Any] = [parsed(record.get(question + end)) or [] for end in names.values()]
     if not all(isinstance(cells, list) for cells in lists):
-        raise Misfit(question, "must be a list, or one as JSON")
+        raise InvalidField(question, "must be a list, or one as JSON")
     return [dict(zip(names, cells, strict=True)) for cells in zip_longest(*lists)]

@@ -28,7 +28,7 @@ from judge_eval.exchange.formats.shapes import (
     sides_in,
     statements,
 )
-from judge_eval.exchange.row_models import MadeUp, Misfit, Values
+from judge_eval.exchange.row_models import InvalidField, MadeUp, Values
 
 _OF_THE_TOOL = ("annotator", "annotation_id", "created_at", "updated_at", "lead_time")
 _MORE_OF_THE_TOOL = ("id", "agreement", "history")
@@ -86,15 +86,14 @@ def _minimal(record: Values) -> Iterator[Values | str]:
 
 
 def _answer_names(record: Values, sides: Sequence[str]) -> Sequence[str]:
-    """Return the names of the answers; raises Misfit where nothing tells them from the data."""
+    """Raises InvalidField where nothing tells answers from the data."""
     names, texts = [*record], {*PROMPTS, *OUTPUTS, *sides}
     data = {*_OF_THE_TOOL, *_MORE_OF_THE_TOOL, *texts, "model", "items"}
     data |= {name for name in names if "model" in name or not _is_short(record[name])}
     if names == sorted(names) or not {"id", "annotator"} <= record.keys():
         answers = [name for name in names if name not in data]
-        doubtful = [name for name in answers if not isinstance(parsed(record[name]), list | dict)][
-            1:
-        ]
+        plain = [name for name in answers if not isinstance(parsed(record[name]), list | dict)]
+        doubtful = plain[1:]
     else:
         before, behind = names[: names.index("id")], names[names.index("id") + 1 :]
         behind = behind[: behind.index("annotator")]
@@ -110,7 +109,7 @@ def _answer_names(record: Values, sides: Sequence[str]) -> Sequence[str]:
             return answers if ends else answers[1:]
     if doubtful:
         reason = "export as JSON, or map the columns: which are answers and which data is not said"
-        raise Misfit(", ".join(answers), reason)
+        raise InvalidField(", ".join(answers), reason)
     return answers
 
 

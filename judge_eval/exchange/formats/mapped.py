@@ -39,27 +39,41 @@ def _lazy_mapping(
 
 FORMATS: Final = (
     Mapped(
-        *("kto", "KTO rows", "Prompt, completion, and whether it is good."),
-        ("prompt", "completion", "label"),
-        _lazy_mapping(
-            *("label", "prompt", "completion"),
+        id="kto",
+        title="KTO rows",
+        description="Prompt, completion, and whether it is good.",
+        columns=("prompt", "completion", "label"),
+        mapping=_lazy_mapping(
+            "label",
+            "prompt",
+            "completion",
             vote={"column": "label", "values": _GOOD_OR_BAD},
             generator="model",
         ),
     ),
     Mapped(
-        *("webgpt", "WebGPT comparisons", "Two answers and a preference from -1 to 1."),
-        ("question", "answer_0", "answer_1", "score_0", "score_1"),
-        _lazy_mapping(
-            *("labeler", "question.full_text || question", "answer_0", "answer_1"),
+        id="webgpt",
+        title="WebGPT comparisons",
+        description="Two answers and a preference from -1 to 1.",
+        columns=("question", "answer_0", "answer_1", "score_0", "score_1"),
+        mapping=_lazy_mapping(
+            "labeler",
+            "question.full_text || question",
+            "answer_0",
+            "answer_1",
             vote={"scores": ["score_0", "score_1"]},
         ),
     ),
     Mapped(
-        *("summaries", "Summaries with feedback", "OpenAI's comparisons of two summaries."),
-        ("info", "summaries", "choice", "worker"),
-        _lazy_mapping(
-            *("", "info.post || info.article", "summaries[0].text", "summaries[1].text"),
+        id="summaries",
+        title="Summaries with feedback",
+        description="OpenAI's comparisons of two summaries.",
+        columns=("info", "summaries", "choice", "worker"),
+        mapping=_lazy_mapping(
+            "",
+            "info.post || info.article",
+            "summaries[0].text",
+            "summaries[1].text",
             vote={"column": "choice", "values": _ZERO_OR_ONE},
             voter="worker",
             prompt_id="info.id",
@@ -68,10 +82,15 @@ FORMATS: Final = (
         ),
     ),
     Mapped(
-        *("saferlhf", "PKU-SafeRLHF", "Which of two responses is better, and which is safer."),
-        ("prompt", "response_0", "response_1", "better_response_id"),
-        _lazy_mapping(
-            *("annotator", "prompt", "response_0", "response_1"),
+        id="saferlhf",
+        title="PKU-SafeRLHF",
+        description="Which of two responses is better, and which is safer.",
+        columns=("prompt", "response_0", "response_1", "better_response_id"),
+        mapping=_lazy_mapping(
+            "annotator",
+            "prompt",
+            "response_0",
+            "response_1",
             vote={"column": "better_response_id", "values": _ZERO_OR_ONE},
             labels={"safer": {"column": "safer_response_id", "values": _ZERO_OR_ONE}},
             generator_a="response_0_source",
@@ -79,12 +98,12 @@ FORMATS: Final = (
         ),
     ),
     Mapped(
-        "prism",
-        "PRISM",
-        "Conversations whose first answers people rate from 1 to 100.",
-        ("opening_prompt", "conversation_history", "user_id"),
+        id="prism",
+        title="PRISM",
+        description="Conversations whose first answers people rate from 1 to 100.",
+        columns=("opening_prompt", "conversation_history", "user_id"),
         # Later answers have prompts of their own.
-        _lazy_mapping(
+        mapping=_lazy_mapping(
             "",
             "opening_prompt",
             "content",
@@ -95,9 +114,11 @@ FORMATS: Final = (
         ),
     ),
     Mapped(
-        *("helpsteer_ratings", "HelpSteer2 ratings", "From 0 to 4, by all annotators together."),
-        ("prompt", "response", *_ASPECTS),
-        _lazy_mapping(
+        id="helpsteer_ratings",
+        title="HelpSteer2 ratings",
+        description="From 0 to 4, by all annotators together.",
+        columns=("prompt", "response", *_ASPECTS),
+        mapping=_lazy_mapping(
             "annotators", "prompt", "response", labels={aspect: aspect for aspect in _ASPECTS}
         ),
     ),

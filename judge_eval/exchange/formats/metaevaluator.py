@@ -26,7 +26,15 @@ from typing import BinaryIO
 from judge_eval.exchange import fields
 from judge_eval.exchange.formats.shapes import single
 from judge_eval.exchange.mapping import rows_of
-from judge_eval.exchange.row_models import Item, Misfit, Note, RowError, Values, checked, plain
+from judge_eval.exchange.row_models import (
+    InvalidField,
+    Item,
+    Note,
+    RowError,
+    Values,
+    checked,
+    plain,
+)
 from judge_eval.exchange.sources import Record
 
 ITEM, JUDGE, PERSON, TIME = "original_id", "judge_id", "annotator_id", "annotation_timestamp"
@@ -115,5 +123,5 @@ def _author_of(name: str, values: Values) -> Values:
     by_judge, by_person = _OF_A_JUDGE.search(stem), _OF_A_PERSON.search(stem)
     if bool(by_judge) == bool(by_person):
         reason = "the file's name does not say whose it is: call it judge_… or annotator_…"
-        raise Misfit(AUTHOR_COLUMNS, f"missing, and {reason}")
+        raise InvalidField(AUTHOR_COLUMNS, f"missing, and {reason}")
     return {"judge" if by_judge else "voter": _ENDING.sub("", stem)}

@@ -21,10 +21,10 @@ from typing import BinaryIO
 from judge_eval.exchange.formats.arena import sides
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import (
+    ImportRow,
+    InvalidField,
     Item,
     LeftOut,
-    Misfit,
-    Row,
     Values,
     meaning_of,
     need,
@@ -49,7 +49,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
     def make(record: Record) -> Iterator[Item]:
         for row in own_rows(name, record.line, _values(record)):
-            identity = f"{row.item}__{row.judge or row.voter}" if isinstance(row, Row) else ""
+            identity = f"{row.item}__{row.judge or row.voter}" if isinstance(row, ImportRow) else ""
             if identity in identities:
                 yield LeftOut(name, record.line, f"{identity} was stated before")
                 return
@@ -68,9 +68,9 @@ def pair_of(*facts: object) -> tuple[Values, bool]:
     names = ("question_id", "model_a", "model_b", "turn")
     question, model_a, model_b, turn = (plain(*fact) for fact in zip(names, facts, strict=True))
     if turn not in ("1", "2"):
-        raise Misfit("turn", f"{turn!r} is not 1 or 2")
+        raise InvalidField("turn", f"{turn!r} is not 1 or 2")
     if model_a == model_b:
-        raise Misfit("model_b", "must be another model than model_a")
+        raise InvalidField("model_b", "must be another model than model_a")
     first, second = sorted((model_a, model_b))
     pair = {
         "pair": f"{question}__{first}__{second}__{turn}",
@@ -88,7 +88,7 @@ def _values(record: Record) -> Values:
     question, model_a, model_b, winner, judge, turn = need(record.values, *COLUMNS)
     pair, is_turned = pair_of(question, model_a, model_b, turn)
     if not isinstance(judge, str):
-        raise Misfit("judge", "must be text")
+        raise InvalidField("judge", "must be text")
     choice = meaning_of("winner", winner, _WINNERS)
     choice = SWAPPED[choice] if is_turned else choice
     statement: Values = {"voter": judge, "vote": choice}

@@ -77,7 +77,9 @@ def _votes(record: Values) -> Iterator[Values]:
     parts = [plain("instruction", instruction), plain("input", record.get("input") or "")]
     output_a, output_b = (str(r) if isinstance(r, bool) else r for r in responses)
     item = pair(
-        *("\n\n".join(filter(None, parts)), output_a, output_b),
+        "\n\n".join(filter(None, parts)),
+        output_a,
+        output_b,
         pair=idx,
         tags=tags(record, "motivation_app"),
         generator_a=first,

@@ -19,7 +19,15 @@ from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.containers import format_of
 from judge_eval.exchange.formats import shapes
 from judge_eval.exchange.mapping import rows_of
-from judge_eval.exchange.row_models import Item, JudgeOrder, MadeUp, Misfit, Values, checked, plain
+from judge_eval.exchange.row_models import (
+    InvalidField,
+    Item,
+    JudgeOrder,
+    MadeUp,
+    Values,
+    checked,
+    plain,
+)
 from judge_eval.exchange.sources import Record
 
 VOTER = MadeUp("pathscore")
@@ -137,7 +145,7 @@ def _verdicts(raw: object, order: Sequence[str]) -> Sequence[Values]:
     if raw is None:
         return []
     if not isinstance(raw, list) or not all(isinstance(verdict, dict) for verdict in raw):
-        raise Misfit("verdicts", "must be a list of verdicts, or a JSON text that holds one")
+        raise InvalidField("verdicts", "must be a list of verdicts, or a JSON text that holds one")
     places = {judge: place for place, judge in enumerate(order)}
     raw.sort(key=lambda verdict: places.get(str(verdict.get("judge_model")), len(places)))
     return [_verdict(verdict) for verdict in raw]

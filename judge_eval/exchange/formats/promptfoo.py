@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from judge_eval.exchange.formats.shapes import content_of, single
-from judge_eval.exchange.row_models import MadeUp, Misfit, Values
+from judge_eval.exchange.row_models import InvalidField, MadeUp, Values
 
 HUMAN = "human"
 _BY_HAND = "Manual result"
@@ -61,5 +61,5 @@ def _object(record: Values, name: str) -> Any:
     if isinstance(value, str):
         return {"id": value, "raw": value, "output": value}
     if not isinstance(value, dict):
-        raise Misfit(name, "must be an object")
+        raise InvalidField(name, "must be an object")
     return value

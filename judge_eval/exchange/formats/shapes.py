@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange import fields
-from judge_eval.exchange.row_models import Misfit, Values, checked
+from judge_eval.exchange.row_models import InvalidField, Values, checked
 from voting.choices import SWAPPED
 from voting.conversations import conversation
 
@@ -53,7 +53,7 @@ def moment(field: str, raw: object, per_second: int = 1) -> object:
     try:
         return datetime.fromtimestamp(raw / per_second, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise Misfit(field, f"{raw} is no time since 1970") from error
+        raise InvalidField(field, f"{raw} is no time since 1970") from error
 
 
 def filled(values: Mapping[str, Any]) -> Values:
@@ -65,16 +65,16 @@ def nested_as(title: str) -> Iterator[None]:
     """Tell of a record whose inner values are not what its tool writes, wherever that shows."""
     try:
         yield
-    except Misfit:
+    except InvalidField:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise Misfit(None, f"a value in it is not as {title} writes it: {error}") from error
+        raise InvalidField(None, f"a value in it is not as {title} writes it: {error}") from error
 
 
 def objects(record: Values, name: str) -> list[Values]:
     parts = parsed(record.get(name)) or []
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
-        raise Misfit(name, "must be a list of objects")
+        raise InvalidField(name, "must be a list of objects")
     return parts
 
 
@@ -82,7 +82,7 @@ def games(record: Values, name: str) -> list[Values]:
     """Return the games of a judge that was asked in one order or two; none may be there."""
     played = parsed(record.get(name))
     if not isinstance(played, list) or len(played) not in (1, 2):
-        raise Misfit(name, "must be a list of one or two games")
+        raise InvalidField(name, "must be a list of one or two games")
     return [game if isinstance(game, dict) else {} for game in played]
 
 
