@@ -75,7 +75,9 @@ class PairDraft:
         stated_facts, texts, changes = self._stated_facts(row)
         if self.noun == "pair" and self._contradicted(stated_facts):
             other_way = _exchanged(stated_facts)
-            if self._has_side_of(other_way) and not self._contradicted(other_way):
+            sides = [name for name in other_way if exchanged(name) != name]
+            has_same_side = any(self.facts.get(name) == other_way[name] for name in sides)
+            if has_same_side and not self._contradicted(other_way):
                 row, stated_facts = row.turned(), other_way
                 texts, changes = _exchanged(texts), _exchanged(changes)
         if name := self._contradicted(stated_facts):
@@ -116,11 +118,6 @@ class PairDraft:
                 changes |= {name: drawing.changes} if drawing.changes else {}
             texts[name], facts[name] = text, mark(text)
         return facts, texts, changes
-
-    def _has_side_of(self, stated_facts: Columns) -> bool:
-        """Say whether a side that is described here is the same one there."""
-        sides = [name for name in stated_facts if exchanged(name) != name]
-        return any(name in self.facts and self.facts[name] == stated_facts[name] for name in sides)
 
     def _contradicted(self, stated_facts: Columns) -> str | None:
         """Return the first fact that is another here, if there is one."""

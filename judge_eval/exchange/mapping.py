@@ -151,7 +151,10 @@ class ColumnMapping:
             values = groups[""]
             if shape is ITEMS:
                 values[METADATA] = groups[METADATA] or None
-            if shape.name not in values and not self._is_named(raw):
+            name_column = self.columns.get(("", shape.name))
+            sources = name_column.sources if name_column else ()
+            # Where the column of names is there, an empty cell in it is a fault.
+            if shape.name not in values and not any(source.text in raw for source in sources):
                 values[shape.name] = name_by_content(shape, values)
             wide = [
                 {column: values.get(column) for column in (*shape.about, METADATA)}
@@ -208,11 +211,6 @@ class ColumnMapping:
     @cached_property
     def _constants(self) -> list[str]:
         return [name for (_, name), column in self.columns.items() if not column.sources]
-
-    def _is_named(self, raw: Values) -> bool:
-        """Say whether a record has the column that names what it is about, if only an empty one."""
-        column = self.columns.get(("", self.shape.name))
-        return column is not None and any(source.text in raw for source in column.sources)
 
     def expressions(self) -> list[Expression]:
         return [

@@ -315,18 +315,15 @@ class ItemQuestion:
             return
         self._of_people.take(main)
         if self._kind:
-            self._check_answer(self._kind, main)
+            answer = checked("vote", main, partial(answer_of, self._kind))
+            if unknown := self._not_offered(self._kind, answer):
+                raise off_ballot(shorten(unknown), self._ballot or ())
         if row.category:
             self._check_category(row.category)
 
     @property
     def _answers(self) -> Answers:
         return self._of_people if self._of_people.number else self._of_judges
-
-    def _check_answer(self, kind: VoteKind, main: Label) -> None:
-        answer = checked("vote", main, partial(answer_of, kind))
-        if unknown := self._not_offered(kind, answer):
-            raise off_ballot(shorten(unknown), self._ballot or ())
 
     def _not_offered(self, kind: VoteKind, answer: ParsedAnswer) -> str | None:
         if kind == "text" or not self._ballot:

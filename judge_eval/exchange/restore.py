@@ -317,7 +317,10 @@ class Ledger:
             is_own = target is not None and target.voter == fields.get("voter")
             _undo(line, target if is_own else None, "vote", "vote of this voter", "taken back")
         if record.is_settling:
-            fields["comment_sha256"] = _reason_digest(line, record)
+            digest = str(record.payload.get("why", ""))
+            if record.comment and chain.salted_hash(record.salt, record.comment) != digest:
+                raise BundleError(line, "payload.why", "is not the hash of what was said")
+            fields["comment_sha256"] = digest
             if record.payload.get("action") == "reverse":
                 _undo(line, target, "decision", "decision", "reversed")
         if record.target:
@@ -415,13 +418,6 @@ def _undo(line: int, target: Entry | None, kind: str, noun: str, done: str) -> N
         raise BundleError(line, "target", f"was {done} before")
     # Nothing that follows in this chunk may undo it again.
     target.retracted = True
-
-
-def _reason_digest(line: int, record: bundle.EntryPart) -> str:
-    digest = record.payload.get("why", "")
-    if record.comment and chain.salted_hash(record.salt, record.comment) != digest:
-        raise BundleError(line, "payload.why", "is not the hash of what was said")
-    return str(digest)
 
 
 class Rehearsal(Ledger):
