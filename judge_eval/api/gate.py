@@ -137,7 +137,7 @@ def decide(request: HttpRequest, run_id: Prefix, conditions: Query[Conditions]) 
     if run.queue.is_simulated:
         raise HttpError(409, SIMULATED)
     if conditions.at is not None and conditions.at > run.board.seq:
-        raise _refused("at", f"the ledger of this run ends with {run.board.seq}")
+        raise _refusal("at", f"the ledger of this run ends with {run.board.seq}")
     requested = request_findings(run, _part(conditions.at))
     if requested.refused:
         raise HttpError(409, requested.refused)
@@ -149,7 +149,7 @@ def decide(request: HttpRequest, run_id: Prefix, conditions: Query[Conditions]) 
     is_known = figures is not None and figures.as_of.seq >= required_seq
     if figures is None or not (is_known and is_sealed) or _is_answering(run, figures):
         return {"state": "computing", "ledger_seq": last}
-    return _decided(run, figures, conditions)
+    return _decision(run, figures, conditions)
 
 
 def _is_answering(run: Run, figures: RunFindings) -> bool:
@@ -162,7 +162,7 @@ def _part(entry_seq: int | None) -> str:
     return "" if entry_seq is None else str(Slice("at", str(entry_seq)))
 
 
-def _refused(field: str, reason: str, status: int = 409) -> HttpError:
+def _refusal(field: str, reason: str, status: int = 409) -> HttpError:
     """Refuse what is well-formed and cannot be weighed: the document of the API cannot say it."""
     return HttpError(status, f"{field}: {reason}")
 
@@ -172,18 +172,18 @@ def _require_consistent(request: HttpRequest, conditions: Conditions) -> None:
     if unknown := sorted(request.GET.keys() - Conditions.model_fields.keys()):
         raise ConfigInvalid.at(unknown[0], "there is no such condition")
     if not conditions.judge:
-        raise _refused("judge", "name one")
+        raise _refusal("judge", "name one")
     is_named = conditions.beats_floor or conditions.like_people
     if not is_named and (conditions.min_agreement, conditions.not_worse_than) == (None, None):
         raise HttpError(409, NO_CONDITION)
     if (conditions.margin is None) != (conditions.not_worse_than is None):
-        raise _refused("margin", "it goes with not_worse_than, and that with it")
+        raise _refusal("margin", "it goes with not_worse_than, and that with it")
     if conditions.epsilon is not None and not conditions.like_people:
-        raise _refused("epsilon", "it goes with like_people")
+        raise _refusal("epsilon", "it goes with like_people")
 
 
-def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObject:
-    judge, snapshot = _named(figures, "judge", conditions.judge), figures.as_of
+def _decision(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObject:
+    judge, snapshot = _judge_named(figures, "judge", conditions.judge), figures.as_of
     checks = list(_checks(run, figures, judge, conditions))
     end = gate.overall([check.outcome for check in checks])
     failed = Verdict.objects.filter(judge=UUID(judge.id), state=Verdict.State.FAILED)
@@ -209,7 +209,7 @@ def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObje
     }
 
 
-def _named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
+def _judge_named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
     judges = [judge for judge in figures.judges if judge.name == name]
     judges = judges or [judge for judge in figures.judges if judge.id.startswith(name.lower())]
     if len(judges) != 1:
@@ -217,7 +217,7 @@ def _named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
         reason = f"not on the board ({names}); variants are, once the tuning has ended"
         if judges:
             reason = "several judges have this name; give an identifier"
-        raise _refused(field, reason, 409 if judges else 404)
+        raise _refusal(field, reason, 409 if judges else 404)
     return judges[0]
 
 
@@ -233,7 +233,7 @@ def _checks(
         worse_than = [baseline.name for n, baseline in floor if claims.beats[n][place]]
         yield gate.beats_floor(judge.beats_floor, worse_than)
     if conditions.not_worse_than is not None and conditions.margin is not None:
-        rival = _named(figures, "not_worse_than", conditions.not_worse_than)
+        rival = _judge_named(figures, "not_worse_than", conditions.not_worse_than)
         column = figures.judges.index(rival)
         ends = (claims.difference_low, claims.difference_high)
         if not is_fixed:
@@ -245,10 +245,10 @@ def _checks(
         difference = Estimate(value, low, high, why=reason)
         yield gate.not_worse_than(rival.name, difference, conditions.margin)
     if conditions.like_people:
-        yield _like_people(run, figures, judge, conditions.epsilon)
+        yield _alt_test_check(run, figures, judge, conditions.epsilon)
 
 
-def _like_people(
+def _alt_test_check(
     run: Run, figures: RunFindings, judge: JudgeFindings, own_epsilon: float | None
 ) -> gate.Check:
     test = figures.alt_test
@@ -260,7 +260,7 @@ def _like_people(
     rates = {float(key): rate for key, rate in tested.winning_rates.items()}
     if epsilon not in rates:
         grid = listed([fixed(grid_epsilon, 2) for grid_epsilon in sorted(rates)])
-        raise _refused("epsilon", f"must be one of {grid}")
+        raise _refusal("epsilon", f"must be one of {grid}")
     return gate.like_people(rates[epsilon], PASSES, epsilon, tested.shortfall)
 
 

@@ -307,10 +307,10 @@ def tag_disagreement(request: HttpRequest, run_id: Prefix, body: TagIn) -> Any:
 @router.get("/{run_id}/variants/suggestion", response=SuggestedWording)
 def get_suggestion(request: HttpRequest, run_id: Prefix) -> Any:
     """The wording that was suggested last."""
-    return _suggested(_run(request, run_id))
+    return _suggestion_facts(_run(request, run_id))
 
 
-def _suggested(run: Run) -> JsonObject:
+def _suggestion_facts(run: Run) -> JsonObject:
     last = suggestion.latest(run)
     if last is None:
         raise LifecycleRefused("No wording was suggested in this run.")
@@ -323,7 +323,7 @@ def suggest_wording(request: HttpRequest, run_id: Prefix, body: SuggestIn) -> An
     """Let a model word a variant's instructions anew, by its tagged disagreements: one call."""
     run = _run(request, run_id)
     suggestion.suggest(run, _judge(run, body.variant), body.provider, body.model)
-    return _suggested(run)
+    return _suggestion_facts(run)
 
 
 def _run(request: HttpRequest, run_id: str) -> Run:

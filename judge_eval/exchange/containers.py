@@ -193,7 +193,7 @@ def unpacked(
         if (form := format_of(name, stated_format)) in ("csv", "json", "jsonl"):
             table_separator = separator if form == "csv" else None
             opened.tables.append(
-                _separated(_as_utf8(name, stream, encoding, copies), table_separator, copies)
+                _with_separator(_as_utf8(name, stream, encoding, copies), table_separator, copies)
             )
         else:
             # A library of its own reads it back and forth.
@@ -239,7 +239,7 @@ def _copy(blocks: Iterable[bytes], copies: ExitStack) -> BinaryIO:
     return cast(BinaryIO, copy)
 
 
-def _separated(source: SourceFile, separator: str | None, copies: ExitStack) -> SourceFile:
+def _with_separator(source: SourceFile, separator: str | None, copies: ExitStack) -> SourceFile:
     if separator is None:
         return source
     line = f"{CHOSEN_SEPARATOR}{SEPARATORS[separator]}\n"

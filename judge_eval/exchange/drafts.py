@@ -73,14 +73,14 @@ class PairDraft:
         nothing of it is added.
         """
         stated_facts, texts, changes = self._stated_facts(row)
-        if self.noun == "pair" and self._contradicted(stated_facts):
+        if self.noun == "pair" and self._contradicted_fact(stated_facts):
             other_way = _exchanged(stated_facts)
             sides = [name for name in other_way if exchanged(name) != name]
             has_same_side = any(self.facts.get(name) == other_way[name] for name in sides)
-            if has_same_side and not self._contradicted(other_way):
+            if has_same_side and not self._contradicted_fact(other_way):
                 row, stated_facts = row.turned(), other_way
                 texts, changes = _exchanged(texts), _exchanged(changes)
-        if name := self._contradicted(stated_facts):
+        if name := self._contradicted_fact(stated_facts):
             stated_fact, stored_fact = texts.get(name, stated_facts[name]), self.facts[name]
             stored_fact = stored_fact[_MD5_LENGTH:] if name in texts else stored_fact
             reason = f"{quote(stated_fact)}, but {self.noun} {self.name!r} has {quote(stored_fact)}"
@@ -119,8 +119,7 @@ class PairDraft:
             texts[name], facts[name] = text, mark(text)
         return facts, texts, changes
 
-    def _contradicted(self, stated_facts: Columns) -> str | None:
-        """Return the first fact that is another here, if there is one."""
+    def _contradicted_fact(self, stated_facts: Columns) -> str | None:
         for name, value in stated_facts.items():
             is_guess = name == "kind" and not self.facts.keys() & {*OUTPUTS}
             if not is_guess and self.facts.get(name, value) != value:
@@ -212,7 +211,7 @@ _FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
 def check_consistent(table: str, row: ImportRow, statement: Columns, earlier: Columns) -> None:
     """Raise InvalidField where a statement contradicts what its judge or voter said before."""
     choice = COMPARED[table][0]
-    statement, earlier = _answered(statement, choice), _answered(earlier, choice)
+    statement, earlier = _with_answer(statement, choice), _with_answer(earlier, choice)
     for column in COMPARED[table]:
         # What is not stated contradicts nothing; but of a verdict it says that it failed.
         unstated = "failed" if column == "winner" else None
@@ -227,7 +226,7 @@ def check_consistent(table: str, row: ImportRow, statement: Columns, earlier: Co
             raise InvalidField(field, f"{quote(value)}, but {earlier_answer}")
 
 
-def _answered(statement: Columns, choice: str) -> Columns:
+def _with_answer(statement: Columns, choice: str) -> Columns:
     """Return a vote or verdict with its answer in place of a choice, where that is not known."""
     labels = dict(statement["labels"] or {})
     if MAIN not in labels:

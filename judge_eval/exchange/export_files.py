@@ -36,11 +36,11 @@ Lines = Callable[[Run], Iterator[str]]
 Rows = Callable[[Run], Iterator[JsonObject]]
 
 
-def _each_on_a_line(rows: Rows) -> Lines:
+def _json_lines(rows: Rows) -> Lines:
     return lambda run: (json.dumps(row, ensure_ascii=False) + "\n" for row in rows(run))
 
 
-def _as_one_list(rows: Rows) -> Lines:
+def _json_list(rows: Rows) -> Lines:
     def lines(run: Run) -> Iterator[str]:
         before = "["
         for row in rows(run):
@@ -110,33 +110,33 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "Preference pairs, DPO (JSON Lines)",
         "To train a model with trl: the pairs on which most votes prefer one output.",
         "-dpo.jsonl",
-        _each_on_a_line(training.dpo),
+        _json_lines(training.dpo),
         (COMPARISON.name,),
     ),
     "kto": Format(
         "Rated outputs, KTO (JSON Lines)",
         "To train a model with trl: outputs that most votes find good, or bad.",
         "-kto.jsonl",
-        _each_on_a_line(training.kto),
+        _json_lines(training.kto),
         (COMPARISON.name, "pass_flag"),
     ),
     "judge-training": Format(
         "Judge training (JSON Lines)",
         "To train or to prompt a judge: outputs, what most people say of them, and why.",
         "-judge-training.jsonl",
-        _each_on_a_line(training.judge_rows),
+        _json_lines(training.judge_rows),
     ),
     "label-studio": Format(
         "Label Studio (JSON)",
         "Tasks for Label Studio: votes are annotations, verdicts are predictions.",
         "-label-studio.json",
-        _as_one_list(training.label_studio),
+        _json_list(training.label_studio),
     ),
     "argilla": Format(
         "Argilla (JSON)",
         "Records for Argilla: votes are responses, what most judges say is a suggestion.",
         "-argilla.json",
-        _as_one_list(training.argilla),
+        _json_list(training.argilla),
     ),
     "votes": Format(
         "Votes for GrandJury (CSV)",

@@ -47,7 +47,6 @@ class JudgedItem(NamedTuple):
 
     @property
     def done(self) -> list[Verdict]:
-        """The verdicts that have not failed."""
         return [verdict for verdict in self.verdicts if verdict.state == Verdict.State.DONE]
 
 
@@ -160,7 +159,7 @@ def _statements(run: Run) -> Iterator[tuple[Values, list[Values]]]:
         run.judges.exclude(description="").values_list("pk", "description")
     )
     for judged in judged_items(run):
-        about = {noun: judged.name} | _about(judged.item) | {"run_question": question}
+        about = {noun: judged.name} | _item_cells(judged.item) | {"run_question": question}
         question = None
         rows = [
             _verdict(verdict, judged.item, task)
@@ -173,7 +172,7 @@ def _statements(run: Run) -> Iterator[tuple[Values, list[Values]]]:
         yield about, rows + [_vote(vote, asks, task) for vote in judged.votes]
 
 
-def _about(item: Item) -> Values:
+def _item_cells(item: Item) -> Values:
     about = {
         "prompt": item.a.prompt or None,
         "kind": item.a.kind,

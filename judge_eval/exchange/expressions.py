@@ -123,10 +123,10 @@ def paths_of(record: JsonObject, depth: int = 4) -> Iterator[tuple[str, object]]
     """
     for name, value in record.items():
         yield name, value
-        yield from _within(_step(name), value, depth)
+        yield from _child_paths(_step(name), value, depth)
 
 
-def _within(path: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
+def _child_paths(path: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
     inner: list[tuple[str, object]] = []
     if isinstance(value, dict):
         inner = [(f"{path}.{_step(name)}", child) for name, child in value.items()]
@@ -139,7 +139,7 @@ def _within(path: str, value: object, depth: int) -> Iterator[tuple[str, object]
         inner = [(f"{path}[{end}]", value[end]) for end in (0, -1)[: len(value)]]
     for child_path, child in inner if depth else ():
         yield child_path, child
-        yield from _within(child_path, child, depth - 1)
+        yield from _child_paths(child_path, child, depth - 1)
 
 
 def _step(name: str) -> str:

@@ -205,7 +205,7 @@ def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:
     """Return in UTC an ISO 8601 time of a day; `zone` is that of times that name none."""
     parsed_time = _parse_time(raw) if isinstance(raw, str) else raw
     if isinstance(parsed_time, int | float) and not isinstance(parsed_time, bool):
-        parsed_time = _since_1970(number(parsed_time) or 0)
+        parsed_time = _time_since_1970(number(parsed_time) or 0)
     if parsed_time is None:
         return None
     if not isinstance(parsed_time, datetime):
@@ -220,7 +220,7 @@ def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:
         raise Unfit(f"{parsed_time.isoformat()} is out of range in UTC") from error
 
 
-def _since_1970(number: float) -> datetime:
+def _time_since_1970(number: float) -> datetime:
     seconds = number
     while seconds >= _LATEST:
         seconds /= 1000

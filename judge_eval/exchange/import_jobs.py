@@ -229,13 +229,12 @@ def change(job: Import, form: JsonObject, **facts: Any) -> bool:
         if is_decoded_anew:
             new_form["found"] = _preview(job, None)
     again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
-    changed = _idle(job).update(form=new_form, rows_read=0, done_at=None, **again, **facts)
+    changed = _idle_imports(job).update(form=new_form, rows_read=0, done_at=None, **again, **facts)
     job.refresh_from_db()
     return bool(changed)
 
 
 def _text_options(form: JsonObject) -> list[str | None]:
-    """Return what is said of how bytes become columns."""
     return [form["options"].get(name) for name in ("encoding", "separator")]
 
 
@@ -244,7 +243,7 @@ def start(job: Import) -> None:
     check_room(job.project_id)
     waiting = {"state": Import.State.WAITING, "requested_at": timezone.now(), "attempts": 0}
     with transaction.atomic():
-        if _idle(job).update(to_write=0, lease=None, leased_until=None, **waiting):
+        if _idle_imports(job).update(to_write=0, lease=None, leased_until=None, **waiting):
             enqueue(_TASK)
 
 
@@ -262,11 +261,11 @@ def check_room(project: UUID | None) -> None:
 
 
 def discard(job: Import) -> None:
-    if _idle(job).delete()[0]:
+    if _idle_imports(job).delete()[0]:
         shutil.rmtree(_folder(job), ignore_errors=True)
 
 
-def _idle(job: Import) -> QuerySet[Import]:
+def _idle_imports(job: Import) -> QuerySet[Import]:
     return Import.objects.filter(UPLOADED, pk=job.pk)
 
 
@@ -417,7 +416,6 @@ def claim(only: UUID | None = None, lease: UUID | None = None) -> Import | None:
 
 
 def _last_ends() -> dict[UUID | None, datetime]:
-    """Return when the last import of each project ended."""
     of_projects = Import.objects.exclude(done_at=None).order_by().values_list("project")
     return dict(of_projects.annotate(Max("done_at")))
 
@@ -475,18 +473,15 @@ def _do_or_give_up(job: Import) -> None:
     except MemoryError:
         _fail(job, status=413, detail=_TOO_MUCH_MEMORY)
     except (BundleError, ImportRefused) as error:
-        refused = _of_bundle(job, error) if isinstance(error, BundleError) else error
+        report = ImportReport()
+        if isinstance(error, BundleError):
+            report.fail(RowError(job.form["files"][0], error.line, error.field, error.reason))
+        refused = RowsWrong(report) if isinstance(error, BundleError) else error
         facts = {"report": refused.report.model_dump(mode="json")} if refused.report else {}
         _fail(job, status=refused.status, detail=str(refused), **facts)
     except Exception as error:
         logger.exception("import %s", job.pk)
         _fail(job, status=422, detail=f"It cannot be stored: {type(error).__name__}.")
-
-
-def _of_bundle(job: Import, error: BundleError) -> RowsWrong:
-    report = ImportReport()
-    report.fail(RowError(job.form["files"][0], error.line, error.field, error.reason))
-    return RowsWrong(report)
 
 
 def _import(job: Import) -> None:

@@ -149,7 +149,7 @@ class _RowsReader:
         # What is asked of people; of a new run, as is stated or as its first row says.
         self._question: ItemQuestion | PairQuestion | None = None
         if kind := run.queue.kind if run else options.vote_kind:
-            self._ask(KINDS[kind].noun)
+            self._make_question(KINDS[kind].noun)
         # How many pairs the run will have, and how many of them no outputs.
         self._items = self._queue.items.count() if self._queue else 0
         self._lacking = lacking_outputs(self._queue).count() if self._queue else 0
@@ -160,7 +160,7 @@ class _RowsReader:
         usual = not self._judges
         self._wants_baselines = usual if options.baselines is None else options.baselines
 
-    def _ask(self, shape: ShapeName) -> ItemQuestion | PairQuestion:
+    def _make_question(self, shape: ShapeName) -> ItemQuestion | PairQuestion:
         self._question = question_of(shape, self._options, self._queue)
         return self._question
 
@@ -176,7 +176,7 @@ class _RowsReader:
                 self._order(item)
             elif not isinstance(item, ImportRow):
                 self._report.add(item)
-            elif self._fits(item):
+            elif self._check_row(item):
                 yield self._with_voter(item)
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
                 raise RowsWrong(self._report, is_cut=True)
@@ -210,8 +210,8 @@ class _RowsReader:
             self._report.fail(RowError(row.file, row.line, error.field, error.reason))
             self._unfit.add((row.file, row.line))
 
-    def _fits(self, row: ImportRow) -> bool:
-        question = self._question or self._ask(row.shape)
+    def _check_row(self, row: ImportRow) -> bool:
+        question = self._question or self._make_question(row.shape)
         if row.shape != self._noun:
             reason = of_another_shape(row)
             self._report.fail(RowError(row.file, row.line, None, reason, is_fatal=True))
@@ -333,11 +333,11 @@ class _RowsReader:
 
     def _pairs(self, rows: Sequence[ImportRow]) -> list[tuple[ImportRow, UUID]]:
         """Take in what rows say of their pairs; return those without a fault, with their pairs."""
-        rows = _renamed(rows, self._scratch.aliases({row.item for row in rows}))
+        rows = _with_item_names(rows, self._scratch.aliases({row.item for row in rows}))
         drafts, stored = self._drafts_of({row.item for row in rows})
         new = {row.item for row in rows} - drafts.keys() - stored.keys()
         if aliases := self._aliases(row for row in rows if row.item in new):
-            rows, new = _renamed(rows, aliases), new - aliases.keys()
+            rows, new = _with_item_names(rows, aliases), new - aliases.keys()
             more = self._drafts_of(
                 {item for item, _ in aliases.values()} - drafts.keys() - stored.keys()
             )
@@ -374,7 +374,9 @@ class _RowsReader:
         self, names: Collection[str]
     ) -> tuple[dict[str, PairDraft], dict[str, PairDraft]]:
         drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
-        return drafts, {draft.name: draft for draft in self._stored({*names} - drafts.keys())}
+        return drafts, {
+            draft.name: draft for draft in self._stored_drafts({*names} - drafts.keys())
+        }
 
     def _aliases(self, rows: Iterable[ImportRow]) -> dict[str, tuple[str, bool]]:
         aliases: dict[str, tuple[str, bool]] = {}
@@ -414,7 +416,7 @@ class _RowsReader:
         names = self._queue.items.values_list("external_id", flat=True) if self._queue else ()
         return {number[1]: name for name in names if (number := _NUMBER.fullmatch(name))}
 
-    def _stored(self, names: Collection[str]) -> Iterator[PairDraft]:
+    def _stored_drafts(self, names: Collection[str]) -> Iterator[PairDraft]:
         if not self._queue:
             return
         # The first condition is that of the index on the names.
@@ -547,10 +549,9 @@ class _RowsReader:
         self._report.already[f"{table}s"] += 1
 
 
-def _renamed(
+def _with_item_names(
     rows: Sequence[ImportRow], aliases: Mapping[str, tuple[str, bool]]
 ) -> Sequence[ImportRow]:
-    """Return rows with the names of their items in place of other names of these."""
     if not aliases:
         return rows
     renamed = []

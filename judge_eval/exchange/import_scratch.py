@@ -92,7 +92,6 @@ class Scratch:
         return str(self._value("SELECT voter_group FROM voter WHERE name = ?", voter))
 
     def groups(self, voters: Collection[str]) -> dict[str, str]:
-        """Return the groups of those of some voters who are in one."""
         return {name: group for name, group in self._among("voter", voters) if group}
 
     def aliases(self, names: Collection[str]) -> dict[str, tuple[str, bool]]:

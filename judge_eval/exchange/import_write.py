@@ -110,11 +110,11 @@ class Writing:
                 # One that is made enters the ledger later, with its first rows.
                 record_objects(run, append=True)
             note(job, run=run)
-        writers = (self._pairs, self._verdicts, self._enter, self._votes)
+        writers = (self._pairs, self._verdicts, self._enter_pairs, self._votes)
         before = 0
         for table, write in zip(TABLES_TO_WRITE, writers, strict=True):
             number, pace = self._scratch.count(table), ImportPace()
-            if write in (self._enter, self._votes) and number and job.written == before:
+            if write in (self._enter_pairs, self._votes) and number and job.written == before:
                 self._prepare_ledger()
             while job.written < before + number:
                 with self._step() as run:
@@ -236,12 +236,12 @@ class Writing:
             Verdict(
                 judge_id=judges[imported_fingerprint(name, self._options.source)],
                 item_id=UUID(hex=pair),
-                **self._settled(run, statement, "winner"),
+                **self._settled_columns(run, statement, "winner"),
             )
             for name, pair, statement in rows
         )
 
-    def _enter(self, run: Run, rows: Rows) -> None:
+    def _enter_pairs(self, run: Run, rows: Rows) -> None:
         """Put pairs into the ledger with their verdicts, also where no judge was asked yet."""
         pairs = [UUID(hex=pair) for (pair,) in rows]
         has_verdict = Exists(Verdict.objects.filter(item=OuterRef("pk")))
@@ -336,7 +336,7 @@ class Writing:
             ledger.append(project, [groups_entry(project, groups)])
         entries = []
         for name, pair, statement in rows:
-            entry = _vote(self._settled(run, statement, "choice"), self._now)
+            entry = _vote(self._settled_columns(run, statement, "choice"), self._now)
             entry.project_id, entry.queue, entry.rubric = project, run.queue, run.queue.rubric
             entry.item_id = UUID(hex=pair)
             entry.voter, entry.reputation = voters[name], voters[name].reputation
@@ -348,7 +348,7 @@ class Writing:
         boundary.project_id, boundary.payload = run.queue.project_id, payload
         ledger.append(run.queue.project_id, [boundary])
 
-    def _settled(self, run: Run, statement: str, choice: str) -> Columns:
+    def _settled_columns(self, run: Run, statement: str, choice: str) -> Columns:
         question = question_of(kind_of(run.queue).noun, self._options, run.queue)
         return question.settled(json.loads(statement), choice)
 

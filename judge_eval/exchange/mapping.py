@@ -95,7 +95,7 @@ class MappedColumn:
         return all(source.evaluate(record) in (None, "") for source in self.sources)
 
 
-def _looked_up(meanings: Values, raw: object) -> object:
+def _meaning_of(meanings: Values, raw: object) -> object:
     word = fields.plain(raw)
     key = word if word in meanings else word.strip()
     if key not in meanings and key:
@@ -189,7 +189,7 @@ class ColumnMapping:
         groups: dict[str, Values] = {group: {} for group in ("", *self.shape.groups)}
         for group in self.nested:
             if (inner := record.get(group)) is not None:
-                groups[group] = self._inner(group, inner)
+                groups[group] = self._nested_values(group, inner)
         for (group, name), column in self.columns.items():
             if (value := column.read(record)) is not None:
                 groups[group][name] = value
@@ -199,7 +199,7 @@ class ColumnMapping:
             groups[""].pop("judge", None)
         return groups
 
-    def _inner(self, group: str, inner: object) -> Values:
+    def _nested_values(self, group: str, inner: object) -> Values:
         if not isinstance(inner, Mapping):
             contents = "answers by task" if group == LABELS else "values by name"
             raise InvalidField(group, f"must be an object of {contents}")
@@ -289,7 +289,9 @@ def rows(
             yield record
             continue
         line = record.line
-        unmet = [source for source in unmet if not _is_met(source, watched.mapping, record.values)]
+        unmet = [
+            source for source in unmet if not _has_value(source, watched.mapping, record.values)
+        ]
         if fault := watched.fault_of(file, record):
             yield fault
         else:
@@ -315,7 +317,7 @@ def _without_baselines(row: ImportRow | LeftOut | RowError) -> ImportRow | LeftO
     return LeftOut(row.file, row.line, f"{row.judge} is a baseline, which answers here by itself")
 
 
-def _is_met(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
+def _has_value(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
     try:
         return any(
             source.text in part or (source.is_path and source.evaluate(part) is not None)
@@ -610,7 +612,7 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     """
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
-    shape, config = _shaped(config, shape or shape_of(config))
+    shape, config = _shape_and_fields(config, shape or shape_of(config))
     parser = _Parser(shape)
     names = [*shape.fields, *shape.groups, ROWS]
     for name in config:
@@ -634,7 +636,7 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     return ColumnMapping(columns, shape, row_sources=row_sources)
 
 
-def _shaped(
+def _shape_and_fields(
     config: Mapping[str, object], shape: Shape | None
 ) -> tuple[Shape, Mapping[str, object]]:
     """Return the shape of a mapping, and its fields by our names.
@@ -682,7 +684,7 @@ class _Parser:
                 else self._value(f'{field}.values["{raw}"]', word, convert)
                 for raw, word in source.values.items()
             }
-            convert = partial(_looked_up, meanings)
+            convert = partial(_meaning_of, meanings)
         sources = [self.expression(field, text) for text in filter(None, source.expressions)]
         is_winner = source.scores or source.one_hot or source.threshold is not None
         find = partial(_winner, source, sources) if is_winner else None
@@ -733,13 +735,11 @@ class _Parser:
 
 
 def _mark(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:
-    """Return whether a single output passes, by a number from which on it does."""
     number = fields.number(raw) if (raw := expressions[0].evaluate(record)) is not None else None
     return None if number is None else "pass" if number >= (source.threshold or 0) else "flag"
 
 
 def _winner(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:
-    """Return a winner out of scores, of one-hot columns, or of a number by its threshold."""
     values = [expression.evaluate(record) for expression in expressions]
     if source.one_hot:
         hot = [choice for choice, raw in zip(source.one_hot, values, strict=True) if _is_hot(raw)]

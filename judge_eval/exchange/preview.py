@@ -411,12 +411,12 @@ def _add(item: PreviewItem, row: ImportRow) -> None:
         picks = f"{row.pick_ab} with A first, {row.pick_ba} with B first"
         verdict = picks if row.pick_ab else row.verdict or ""
         verdict = f"no verdict: {_cut(row.error)}" if row.error else verdict
-        _note(item.verdicts, row.judge, [verdict, *labels])
+        _add_statement(item.verdicts, row.judge, [verdict, *labels])
     if row.voter and len(item.votes) < MOST_STATEMENTS:
-        _note(item.votes, row.voter, [row.vote, *labels])
+        _add_statement(item.votes, row.voter, [row.vote, *labels])
 
 
-def _note(statements: list[tuple[str, str]], author: str, words: list[str | None]) -> None:
+def _add_statement(statements: list[tuple[str, str]], author: str, words: list[str | None]) -> None:
     statement = (author, _cut(", ".join(filter(None, words))))
     # Several rows of a record may each repeat what is said of the whole.
     if statement not in statements:

@@ -152,8 +152,12 @@ class Restoring:
                 reason = str(error).partition("\n")[0]
                 message = f"lines {first} to {last} cannot be stored: {reason}"
                 raise BundleError(first, None, message) from error
-        counted = (_counted_as(record) for _, record in chunk)
-        self._report.new.update(filter(None, counted))
+        for _, record in chunk:
+            noun = _COUNTED.get(record.type)
+            if record.type == "comparison":
+                noun = "pairs" if record.b else "items"
+            if noun:
+                self._report.new[noun] += 1
 
     def take_back(self) -> bool:
         """Remove what is written, unless the ledger holds some of it; say whether it is gone."""
@@ -203,12 +207,6 @@ class Restoring:
             yield from pieces(alike, _text_of, lambda: self._pace.rows)
 
 
-def _counted_as(record: Any) -> str | None:
-    if record.type == "comparison":
-        return "pairs" if record.b else "items"
-    return _COUNTED.get(record.type)
-
-
 def _text_of(line: Numbered) -> int:
     _, record = line
     return len(record.output) + len(record.prompt) if record.type == "inference" else 0
@@ -253,14 +251,14 @@ class Ledger:
         self._last = 0
 
     def append(self, lines: Lines) -> None:
-        lines = self._new(lines)
+        lines = self._new_lines(lines)
         entries = list(self._entries(lines))
         ledger.append(self._rows.project.pk, entries)
         for (line, record), entry in zip(lines, entries, strict=True) if self._is_checked else ():
             if entry.seq != record.seq or bytes(entry.hash or b"").hex() != record.hash:
                 raise BundleError(line, "hash", _ANOTHER.format(record.seq))
 
-    def _new(self, lines: Lines) -> Lines:
+    def _new_lines(self, lines: Lines) -> Lines:
         """Leave out what is of no run and came with another run of the same project."""
         shared = {self._rows.number(record.id) for _, record in lines if record.run is None}
         rows = Entry.objects.filter(project=self._rows.project, uid__in=shared)
@@ -303,7 +301,7 @@ class Ledger:
         if labels and ledger.labels_sha256(salt, labels) != record.labels_sha256:
             raise BundleError(line, "labels_sha256", "is not the hash of what was said")
         fields = self._fields(line, record)
-        if record.choice not in _offered(fields["queue"], record.choice):
+        if record.choice not in _offered_choices(fields["queue"], record.choice):
             raise BundleError(line, "choice", f"{record.choice!r} is no vote on its item")
         if record.labels_sha256:
             fields["payload"] = {"labels_sha256": record.labels_sha256}
@@ -401,12 +399,12 @@ class Ledger:
         run = record.run and self._rows.runs.get(record.run)
         if judge.run != run or judge.position != item["position"]:
             raise BundleError(line, "payload", f"judge {judge.name} has no such place in this run")
-        if item["winner"] not in (*_offered(judge.run.queue, item["winner"]), WRONG, None):
+        if item["winner"] not in (*_offered_choices(judge.run.queue, item["winner"]), WRONG, None):
             raise BundleError(line, "payload", f"{item['winner']!r} is no verdict")
         return {**item, "judge": str(judge.pk)}
 
 
-def _offered(queue: Queue, choice: str | None) -> Sequence[str | None]:
+def _offered_choices(queue: Queue, choice: str | None) -> Sequence[str | None]:
     """Return what may be said of an item; where words are free, whatever `said` is."""
     return kind_of(queue).choices or (choice,)
 
@@ -438,7 +436,7 @@ class Rehearsal(Ledger):
         self._db.close()
 
     def append(self, lines: Lines) -> None:
-        lines = self._new(lines)
+        lines = self._new_lines(lines)
         # What stands in the ledger already and could contradict these lines.
         entries, number = Entry.objects.select_related("voter"), self._rows.number
         self._keep_existing(entries.filter(uid__in=[number(record.id) for _, record in lines]))

@@ -138,7 +138,7 @@ class _CsvLines:
             )
         # A record that is not UTF-8 is read to its end all the same: its quotes say where the next
         # one begins.
-        text, wrong = _decoded(line.removeprefix(_BOM) if self.number == 1 else line)
+        text, wrong = _decode_line(line.removeprefix(_BOM) if self.number == 1 else line)
         self.wrong = self.wrong or wrong
         return text
 
@@ -157,7 +157,7 @@ class _CsvLines:
         return line, separator or max(_DELIMITERS, key=bare.count)
 
 
-def _decoded(line: bytes) -> tuple[str, str]:
+def _decode_line(line: bytes) -> tuple[str, str]:
     try:
         return line.decode(), ""
     except UnicodeDecodeError as error:
@@ -255,7 +255,7 @@ def _json_lines(stream: BinaryIO) -> Numbered:
             while line and not line.endswith(b"\n"):
                 line = stream.readline(MAX_RECORD + 1)
         elif not line.isspace():
-            text, wrong = _decoded(line.removeprefix(_BOM) if number == 1 else line)
+            text, wrong = _decode_line(line.removeprefix(_BOM) if number == 1 else line)
             try:
                 value = ValueError(wrong) if wrong else loads(text.rstrip(), has_nan=True)
             except NotJson as error:
@@ -270,7 +270,7 @@ def _json_values(stream: BinaryIO, lists: Sequence[str] = LISTS) -> Iterator[obj
         for _ in cursor.elements():
             yield cursor.value()
     elif start == "{":
-        if not (yield from _in_object(cursor, {}, lists, others)):
+        if not (yield from _object_records(cursor, {}, lists, others)):
             if len(others) != 1:
                 named = f"; its lists are {', '.join(others)}" if others else ""
                 raise NotJson(f"the object holds no list named {', '.join(LISTS)}{named}")
@@ -283,7 +283,7 @@ def _json_values(stream: BinaryIO, lists: Sequence[str] = LISTS) -> Iterator[obj
     cursor.end()
 
 
-def _in_object(
+def _object_records(
     cursor: Cursor, of_all: Values, lists: Sequence[str], others: list[str] | None
 ) -> Generator[object, None, str]:
     """Yield the records of the one list of an object; return what the list is called.
@@ -304,7 +304,7 @@ def _in_object(
         elif key in lists and start == "[":
             raise NotJson(f"two lists, {list_name!r} and {key!r}: put each into a file of its own")
         elif key in lists and start == "{" and others is not None and not list_name:
-            name = yield from _in_object(cursor, of_all, lists, None)
+            name = yield from _object_records(cursor, of_all, lists, None)
         else:
             if start == "[" and others is not None:
                 others.append(key)

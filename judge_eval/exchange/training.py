@@ -45,7 +45,7 @@ def majority_of(choices: Sequence[str]) -> Majority | None:
     return Majority(choice, choices.count(choice) / len(choices), len(choices)) if choice else None
 
 
-def _agreed(run: Run) -> Iterator[tuple[JudgedItem, Majority]]:
+def _agreed_items(run: Run) -> Iterator[tuple[JudgedItem, Majority]]:
     """Yield the items whose outputs are here and on which a majority of votes agrees."""
     for judged in judged_items(run):
         agreed = majority_of([vote.choice for vote in judged.votes])
@@ -89,7 +89,7 @@ def _graded(run: Run) -> Iterator[tuple[JsonObject, list[tuple[Inference, float]
     """Yield how sure people are of an item, and its outputs with the grades a majority gives."""
     # A category may have the name of a choice.
     choices = kind_of(run.queue).choices
-    for judged, agreed in _agreed(run):
+    for judged, agreed in _agreed_items(run):
         outputs = judged.item.outputs
         # A picture is no text to train on.
         if agreed.choice in choices and outputs[0].kind != Inference.Kind.IMAGE:
@@ -124,7 +124,7 @@ def judge_rows(run: Run) -> Iterator[JsonObject]:
     """Yield what a judge learns from: what most people say of an item, and why they and judges
     who agree say so.
     """
-    for judged, (choice, share, n) in _agreed(run):
+    for judged, (choice, share, n) in _agreed_items(run):
         yield {
             "item": judged.name,
             "prompt": judged.item.a.prompt,
@@ -132,14 +132,14 @@ def judge_rows(run: Run) -> Iterator[JsonObject]:
             "majority": choice,
             "share": share,
             "n": n,
-            "reason": _joined(vote.comment for vote in judged.votes if vote.choice == choice),
-            "judge_reason": _joined(
+            "reason": _join_texts(vote.comment for vote in judged.votes if vote.choice == choice),
+            "judge_reason": _join_texts(
                 verdict.feedback for verdict in judged.verdicts if verdict.winner == choice
             ),
         }
 
 
-def _joined(reasons: Iterable[str]) -> str:
+def _join_texts(reasons: Iterable[str]) -> str:
     return "\n\n".join(filter(None, reasons))
 
 

@@ -34,7 +34,7 @@ FITS = [_KAGGLE, *((*_COLUMNS, column) for column in _OF_A_VISIT)]
 
 def read(record: Values, name: str) -> Iterator[Values]:
     if record.keys() >= {*_KAGGLE}:
-        yield _of_turns(record)
+        yield _kaggle_row(record)
         return
     model_a, model_b, winner, a, b = need(record, *_COLUMNS)
     prompt, output_a, output_b = sides(a, b)
@@ -65,7 +65,7 @@ def sides(a: Any, b: Any) -> tuple[Any, Any, Any]:
     return a[:1], a, b
 
 
-def _of_turns(record: Values) -> Values:
+def _kaggle_row(record: Values) -> Values:
     prompts, *answers = (_turns(text, record) for text in _TEXTS)
     a, b = (_conversation(prompts, answer) for answer in answers)
     number = plain("id", *need(record, "id"))

@@ -31,7 +31,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     data |= parsed(record.get("fields")) or record
     number = record.get("id") or record.get("external_id") or record.get("_server_id")
     sides, by_whom = sides_in(data), dict[tuple[str, str], Values]()
-    responses, suggestions = _by_question(record)
+    responses, suggestions = _answers_by_question(record)
     for question, response in (
         (question, response) for question, answers in responses.items() for response in answers
     ):
@@ -50,7 +50,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         yield item_of(number, data, sides)
 
 
-def _by_question(record: Values) -> tuple[dict[str, list[Values]], dict[str, Values]]:
+def _answers_by_question(record: Values) -> tuple[dict[str, list[Values]], dict[str, Values]]:
     responses, suggestions = (
         parsed(record.get(column)) or {} for column in ("responses", "suggestions")
     )

@@ -23,7 +23,7 @@ FITS = (("chosen", "rejected"),)
 
 def read(record: Values, name: str) -> Iterator[Values]:
     texts = map(parsed, need(record, "chosen", "rejected"))
-    prompt, *outputs = _split(parsed(record.get("prompt")), *texts)
+    prompt, *outputs = _split_prompt(parsed(record.get("prompt")), *texts)
     two = [
         (sha256(json.dumps(output, sort_keys=True, default=str).encode()).hexdigest(), role, output)
         for role, output in zip(("chosen", "rejected"), outputs, strict=True)
@@ -44,7 +44,7 @@ def read(record: Values, name: str) -> Iterator[Values]:
     yield pair(prompt, output_a, output_b, prompt_id=record.get("prompt_id"), **models, **more)
 
 
-def _split(prompt: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
+def _split_prompt(prompt: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
     if isinstance(a, list) and isinstance(b, list):
         shared, output_a, output_b = sides(a, b)
         return (prompt if shared is None else shared), output_a, output_b

@@ -44,14 +44,23 @@ def fits(record: Values) -> bool:
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     if "annotations" not in record:
-        yield from _minimal(record)
+        yield from _minimal_rows(record)
         return
     annotations, predictions = objects(record, "annotations"), objects(record, "predictions")
     data = _with_items(record["data"])
-    sides = sides_in(data, _compared([*annotations, *predictions]))
+    parts = [
+        part for statement in (*annotations, *predictions) for part in objects(statement, "result")
+    ]
+    compared = [str(part.get("to_name", "")) for part in parts if part.get("type") == "pairwise"]
+    sides = sides_in(data, compared[0].split(",") if compared else ())
     before = set[str]()
     for annotation in annotations:
-        annotator = _person(annotation.get("completed_by") or _signed(annotation))
+        author, results = annotation.get("completed_by"), objects(annotation, "result")
+        # Where nobody has done it there, an export of ours names the person in its results.
+        metas = [] if author else [part["meta"] for part in results if part.get("meta")]
+        if metas and metas[0].get("text"):
+            author = metas[0]["text"][0]
+        annotator = _person(author)
         if annotation.get("was_cancelled") or annotation.get("skipped"):
             yield f"{annotator} skipped it"
         elif annotator in before:
@@ -59,7 +68,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         else:
             before.add(annotator)
             voted_at = annotation.get("created_at")
-            answers = _answers(objects(annotation, "result"))
+            answers = _answers(results)
             yield from statements(
                 record.get("id"), data, sides, {"voter": annotator}, answers, voted_at=voted_at
             )
@@ -71,7 +80,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         yield item_of(record.get("id"), data, sides)
 
 
-def _minimal(record: Values) -> Iterator[Values | str]:
+def _minimal_rows(record: Values) -> Iterator[Values | str]:
     data = _with_items({name: raw for name, raw in record.items() if name not in _OF_THE_TOOL})
     sides = sides_in(data)
     result = [
@@ -137,25 +146,12 @@ def _with_items(data: Values) -> Values:
     return {**data, **filled(texts)}
 
 
-def _signed(annotation: Values) -> object:
-    """Return whom we name in what is exported here, where nobody has done it there."""
-    metas = [part["meta"] for part in objects(annotation, "result") if part.get("meta")]
-    return metas[0]["text"][0] if metas and metas[0].get("text") else None
-
-
 def _person(annotator: object) -> str:
-    """Return who annotated: a number, or an object with an address."""
     if isinstance(annotator, dict):
         annotator = annotator.get("email") or annotator.get("id")
     if not annotator or str(annotator).isdigit():
         return MadeUp(f"annotator {annotator or ''}".strip())
     return str(annotator)
-
-
-def _compared(statements: Sequence[Values]) -> tuple[str, ...]:
-    parts = [part for statement in statements for part in objects(statement, "result")]
-    names = [str(part.get("to_name", "")) for part in parts if part.get("type") == "pairwise"]
-    return tuple(names[0].split(",")) if names else ()
 
 
 def _answers(result: list[Values]) -> Values:

@@ -39,7 +39,10 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     together: _Together = {}
 
     def make(record: Record) -> Iterator[Values | str]:
-        line, values = record.line, {column: _bare(raw) for column, raw in record.values.items()}
+        line, values = (
+            record.line,
+            {column: _unquoted_cell(raw) for column, raw in record.values.items()},
+        )
         with nested_as("Langfuse"):
             scores = [values]
             if _is_trace(values):
@@ -47,7 +50,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
                 yield single(*texts, item=values["id"])
                 is_detailed = isinstance(parsed(values.get("scores")), list)
                 scores = objects(values, "scores") if is_detailed else []
-            yield from filter(None, (_add(together, line, score) for score in scores))
+            yield from filter(None, (_add_score(together, line, score) for score in scores))
 
     yield from rows_of(stream, name, file_format, make)
     for line, values in together.values():
@@ -57,7 +60,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
         )
 
 
-def _add(together: _Together, line: int, score: Values) -> str:
+def _add_score(together: _Together, line: int, score: Values) -> str:
     """Add a score to the statement that it belongs to, or return why not."""
     about = next((score[column] for column in _ABOUT if score.get(column)), None)
     label = score.get("name")
@@ -69,11 +72,14 @@ def _add(together: _Together, line: int, score: Values) -> str:
     if answer is None or label in statement["labels"]:
         return f"{label} of {about} {'has no value' if answer is None else 'was given before'}"
     statement["labels"][str(label)] = answer
-    statement.update(_beside(score, "judge" in author))
+    comment = score.get("comment")
+    facts = {"comment": comment, "voted_at": score.get("timestamp")}
+    facts = {"feedback": comment} if "judge" in author else facts
+    statement.update({name: fact for name, fact in facts.items() if fact})
     return ""
 
 
-def _bare(raw: object) -> object:
+def _unquoted_cell(raw: object) -> object:
     """Return the text of a cell that is written as JSON, quotes and all."""
     if isinstance(raw, str) and raw[:1] == raw[-1:] == '"' != raw:
         with suppress(NotJson):
@@ -90,10 +96,3 @@ def _score(score: Values) -> tuple[Values, object]:
     value = None if value == "" else value
     is_number = score.get("dataType") in (None, "NUMERIC") and value is not None
     return author, value if is_number or word is None else word
-
-
-def _beside(score: Values, is_judge: bool) -> Values:
-    comment = score.get("comment")
-    voted_at = score.get("timestamp")
-    beside = {"feedback": comment} if is_judge else {"comment": comment, "voted_at": voted_at}
-    return {name: value for name, value in beside.items() if value}

@@ -23,13 +23,13 @@ def fits(record: Values) -> bool:
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     number = record.get("id") or record.get("run_id")
-    texts = [content_of(_within(record, root) or None) for root in ("inputs", "outputs")]
+    texts = [content_of(_object_at(record, root) or None) for root in ("inputs", "outputs")]
     item = single(*texts, item=number, prompt_id=record.get("example_id"))
     if texts[1] is None:
         yield f"no output: {record.get('error') or 'the run failed'}"
         return
     statements: dict[tuple[str, str], Values] = {}
-    for key, source, answer in _feedback(_within(record, "feedback")):
+    for key, source, answer in _feedback(_object_at(record, "feedback")):
         is_person = source.get("type") == "app"
         author = (
             str(source.get("user_id") or "") or MadeUp("reviewer") if is_person else "evaluators"
@@ -49,7 +49,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         yield item
 
 
-def _within(record: Values, root: str) -> Any:
+def _object_at(record: Values, root: str) -> Any:
     """Return an object that stands in one column, or in several whose names begin with its own."""
     if root in record:
         return parsed(record[root])
