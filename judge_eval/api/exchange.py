@@ -60,11 +60,11 @@ FIRST_PROJECT: Final = "My project"
 _NEW: Final = {"name": _LINE | {"minLength": 1}, "project": _LINE}
 
 
-def _multipart(more: JsonObject) -> JsonObject:
+def _multipart(properties: JsonObject) -> JsonObject:
     json = {"type": "string", "contentMediaType": "application/json"}
     file = {"type": "string", "format": "binary"}
     most = settings.IMPORT_MAX_FILES
-    fields = more | {
+    fields = properties | {
         "file": {"type": "array", "minItems": 1, "maxItems": most, "items": file},
         "format": {"type": "string", "enum": [*get_args(Format)]},
         "mapping": json,

@@ -142,8 +142,8 @@ def decide(request: HttpRequest, run_id: Prefix, conditions: Query[Conditions]) 
     if requested.refused:
         raise HttpError(409, requested.refused)
     # Until something is known of the whole run, nothing is of a part.
-    is_it = str(requested.part) == requested.row.part
-    figures = requested.findings if is_it else None
+    is_requested_part = str(requested.part) == requested.row.part
+    figures = requested.findings if is_requested_part else None
     last = run.board.seq
     required_seq = last if conditions.known is None else min(conditions.known, last)
     is_known = figures is not None and figures.as_of.seq >= required_seq

@@ -229,8 +229,8 @@ def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
         # PathScore's client sends what its own form asks beside the config.
         data = data.pop("config") | data
     named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
-    beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
-    return extension_check.new_config(data), beside
+    options = validated(Beside, {name: data.pop(name) for name in sorted(named)})
+    return extension_check.new_config(data), options
 
 
 def _estimated(config: RunConfig, project: UUID | None) -> JsonObject:
@@ -253,11 +253,11 @@ def create(request: HttpRequest) -> Any:
     The body is the config, or has it in `config` and `name` and `mode` beside it.
     """
     api_key = key_of(request, MANAGE)
-    config, beside = _config(request)
+    config, options = _config(request)
     with transaction.atomic():
-        project = project_for(api_key, beside.project, may_be_new=True, usual=USUAL_PROJECT)
+        project = project_for(api_key, options.project, may_be_new=True, usual=USUAL_PROJECT)
         run = lifecycle.create(project, config)
-        run = lifecycle.start(run.pk) if beside.start else run
+        run = lifecycle.start(run.pk) if options.start else run
     return Status(201, _state(run, **_estimated(config, project.pk)))
 
 
@@ -306,10 +306,10 @@ def _with_totals(runs: QuerySet[Run]) -> QuerySet[Run]:
 def estimate(request: HttpRequest) -> Any:
     """Check a config, say what it would ask for and cost in a project, and write nothing."""
     api_key = key_of(request, READ)
-    config, beside = _config(request)
-    if not beside.project:
+    config, options = _config(request)
+    if not options.project:
         return _estimated(config, api_key.project_id)
-    return _estimated(config, project_for(api_key, beside.project, "see").pk)
+    return _estimated(config, project_for(api_key, options.project, "see").pk)
 
 
 @router.post("/demo", response={201: Created})

@@ -179,10 +179,10 @@ def list_variants(request: HttpRequest, run_id: Prefix) -> Any:
 
 def _workshop(run: Run) -> JsonObject:
     is_split = run.queue.held_out_from is not None
-    about = tuning_figures(run)
-    figures, behind, _ = about
+    workshop_figures = tuning_figures(run)
+    figures, behind, _ = workshop_figures
     history = tuning.tuning_history(run.queue)
-    judge_in_use = about.in_use(history.in_use)
+    judge_in_use = workshop_figures.in_use(history.in_use)
     judges = [figure.judge for figure in figures]
     steps = variants.next_steps(run, judges) if run.queue.is_tuning else {}
     return {
@@ -197,8 +197,8 @@ def _workshop(run: Run) -> JsonObject:
 
 def _variant(figure: VariantFigure, step: variants.NextStep | None) -> JsonObject:
     judge = figure.judge
-    about = {name: getattr(judge, name) for name in ("name", "model", "is_baseline", "is_tuned")}
-    return about | {
+    facts = {name: getattr(judge, name) for name in ("name", "model", "is_baseline", "is_tuned")}
+    return facts | {
         "id": judge.pk,
         "tuning": figure.overall,
         "self_agreement": figure.itself,

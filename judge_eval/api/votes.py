@@ -265,10 +265,10 @@ def pending(
         for task, pair in zip(tasks, pairs, strict=True):
             task["verdicts"] = json.dumps([_verdict(verdict) for verdict in pair.verdicts.all()])
     counts, queue = progress(voter, run.queue), run.queue
-    about = queue.options | {"kind": queue.kind, "choices": queue.ballot}
+    question = queue.options | {"kind": queue.kind, "choices": queue.ballot}
     return {
         "tasks": tasks,
-        **({} if kind_of(queue).is_choice_only else {"asked": about}),
+        **({} if kind_of(queue).is_choice_only else {"asked": question}),
         "mine": counts,
         "total": counts.total,
         "done": counts.done,

@@ -332,20 +332,20 @@ def _check_sheet(member: IO[bytes], size: int) -> int:
 
     Return its size with this member of it.
     """
-    rest, row, column = b"", 0, b""
+    tail, row, column = b"", 0, b""
     while block := member.read(_BLOCK):
         size += len(block)
         if size > MOST_WORKBOOK:
             raise UnreadableFile(
                 f"a workbook of more than {MOST_WORKBOOK >> 20} MB: save it as CSV"
             )
-        text = rest + block
+        text = tail + block
         if cells := _CELL.findall(text):
             columns, rows = map(set, zip(*cells, strict=True))
             row = max(row, *map(int, rows))
             column = max(column, *(letters.rjust(3).upper() for letters in columns))
         # The tag at its end may go on in the next block.
-        rest = text[text.rfind(b"<") :][:_SAMPLE]
+        tail = text[text.rfind(b"<") :][:_SAMPLE]
     width = reduce(lambda number, letter: 26 * number + letter - 64, column.strip(), 0)
     if row * width > MOST_CELLS:
         raise UnreadableFile(

@@ -151,10 +151,10 @@ def verdict_of(row: ImportRow, rule: str, labels: Columns | None) -> Columns:
     winner: str = row.verdict or ""
     consistent, picks, first_picks = row.consistent, list[str](), None
     if row.pick_ab and row.pick_ba:
-        as_stored, unswapped = ParsedVerdict(row.pick_ab), ParsedVerdict(row.pick_ba)
-        both = combine(as_stored, swap(unswapped), is_decided_by_one=rule == "decided")
-        winner, consistent, first_picks = both.winner, both.consistent, both.first_picks
-        picks = list(both.picks)
+        stored_pick, swapped_pick = ParsedVerdict(row.pick_ab), ParsedVerdict(row.pick_ba)
+        verdict = combine(stored_pick, swap(swapped_pick), is_decided_by_one=rule == "decided")
+        winner, consistent, first_picks = verdict.winner, verdict.consistent, verdict.first_picks
+        picks = list(verdict.picks)
         # Whatever they count as, a source calls two orders that disagree a tie.
         if row.verdict not in (None, winner):
             reason = f"{row.verdict}, but its picks in both orders make it {winner}"

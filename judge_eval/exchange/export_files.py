@@ -42,11 +42,11 @@ def _json_lines(rows: Rows) -> Lines:
 
 def _json_list(rows: Rows) -> Lines:
     def lines(run: Run) -> Iterator[str]:
-        before = "["
+        delimiter = "["
         for row in rows(run):
-            yield f"{before}\n{json.dumps(row, ensure_ascii=False)}"
-            before = ","
-        yield "[]\n" if before == "[" else "\n]\n"
+            yield f"{delimiter}\n{json.dumps(row, ensure_ascii=False)}"
+            delimiter = ","
+        yield "[]\n" if delimiter == "[" else "\n]\n"
 
     return lines
 

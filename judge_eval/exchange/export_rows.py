@@ -101,18 +101,18 @@ def run_csv(run: Run) -> Iterator[str]:
     columns = [name for name in fields if name not in absent]
     # The mark in front makes Excel read the file as UTF-8.
     yield "\ufeff" + _line([*columns, *(harmless(f"labels.{name}") for name in labels)])
-    for about, statements in _statements(run):
+    for item_cells, statements in _statements(run):
         for cells in statements or [{}]:
             answers = cells.get("labels") or {}
-            row = [*map((about | cells).get, columns), *map(answers.get, labels)]
+            row = [*map((item_cells | cells).get, columns), *map(answers.get, labels)]
             yield _line(map(_cell, row))
 
 
 def run_rows(run: Run) -> Iterator[str]:
     """Yield the same as JSON Lines: an item first, with its texts, then what is said of it."""
-    for about, statements in _statements(run):
-        name, value = next(iter(about.items()))
-        for row in (about, *({name: value} | cells for cells in statements)):
+    for item_cells, statements in _statements(run):
+        name, value = next(iter(item_cells.items()))
+        for row in (item_cells, *({name: value} | cells for cells in statements)):
             filled_cells = {key: cell for key, cell in row.items() if cell not in (None, {})}
             yield json.dumps(filled_cells, ensure_ascii=False, default=timestamp) + "\n"
 
@@ -159,7 +159,7 @@ def _statements(run: Run) -> Iterator[tuple[Values, list[Values]]]:
         run.judges.exclude(description="").values_list("pk", "description")
     )
     for judged in judged_items(run):
-        about = {noun: judged.name} | _item_cells(judged.item) | {"run_question": question}
+        item_cells = {noun: judged.name} | _item_cells(judged.item) | {"run_question": question}
         question = None
         rows = [
             _verdict(verdict, judged.item, task)
@@ -169,11 +169,11 @@ def _statements(run: Run) -> Iterator[tuple[Values, list[Values]]]:
             }
             for verdict in judged.verdicts
         ]
-        yield about, rows + [_vote(vote, asks, task) for vote in judged.votes]
+        yield item_cells, rows + [_vote(vote, asks, task) for vote in judged.votes]
 
 
 def _item_cells(item: Item) -> Values:
-    about = {
+    cells = {
         "prompt": item.a.prompt or None,
         "kind": item.a.kind,
         "tags": item.a.tags or None,
@@ -183,8 +183,8 @@ def _item_cells(item: Item) -> Values:
         metadata = {
             name: fact for name, fact in item.a.metadata.items() if name not in RESERVED_METADATA
         }
-        return about | _output(item.a) | {"time": item.a.created_at, "metadata": metadata}
-    return about | _output(item.a, "_a") | _output(item.b, "_b")
+        return cells | _output(item.a) | {"time": item.a.created_at, "metadata": metadata}
+    return cells | _output(item.a, "_a") | _output(item.b, "_b")
 
 
 def _output(output: Inference, side: str = "") -> Values:
@@ -311,9 +311,9 @@ def grandjury_votes(run: Run) -> Iterator[str]:
     for judged in judged_items(run):
         for vote in judged.votes:
             assert vote.voter is not None  # it is a vote
-            about = (vote.voter.pseudonym, timestamp(vote.at), vote.rubric)
+            vote_cells = (vote.voter.pseudonym, timestamp(vote.at), vote.rubric)
             for output, grade in zip(judged.item.outputs, _grades(judged.item, vote), strict=False):
-                yield _line((output.pk, float(grade), *about))
+                yield _line((output.pk, float(grade), *vote_cells))
 
 
 def _grades(item: Item, vote: Entry) -> tuple[float, ...]:

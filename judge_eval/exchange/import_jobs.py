@@ -228,8 +228,10 @@ def change(job: Import, form: JsonObject, **facts: Any) -> bool:
         new_form["preview"] = _preview(job, form["mapping"])
         if is_decoded_anew:
             new_form["found"] = _preview(job, None)
-    again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
-    changed = _idle_imports(job).update(form=new_form, rows_read=0, done_at=None, **again, **facts)
+    draft_state = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
+    changed = _idle_imports(job).update(
+        form=new_form, rows_read=0, done_at=None, **draft_state, **facts
+    )
     job.refresh_from_db()
     return bool(changed)
 

@@ -240,10 +240,12 @@ class _RowsReader:
             "run_question": ("", row.run_question),
             "judge_description": (row.judge or "", row.judge_description),
         }
-        for column, (about, caption) in captions.items():
-            before = self._captions.setdefault(about, caption) if caption else caption
-            if before != caption:
-                raise InvalidField(column, f"{quote(caption)}, but {quote(before)} on another row")
+        for column, (subject, caption) in captions.items():
+            earlier_caption = self._captions.setdefault(subject, caption) if caption else caption
+            if earlier_caption != caption:
+                raise InvalidField(
+                    column, f"{quote(caption)}, but {quote(earlier_caption)} on another row"
+                )
 
     def take(self, rows: Sequence[ImportRow]) -> None:
         self._has_outputs |= any(row.output_a or row.output_b for row in rows)
@@ -299,14 +301,14 @@ class _RowsReader:
         is_said = votes or self._scratch.count("verdict")
         is_said = is_said or report.already["votes"] or report.already["verdicts"]
         number = self._scratch.count("pair")
-        with_outputs, voted, both = self._scratch.pairs_with_outputs_and_votes()
+        with_outputs, voted, voted_with_outputs = self._scratch.pairs_with_outputs_and_votes()
         reason = ""
         if number and not (self._has_outputs or report.filled or self._captions or is_said):
             items = number_of(number, self._noun)
             reason = (
                 f"{items} without an output, a vote or a verdict: at least one of them is needed"
             )
-        elif with_outputs and voted and not both:
+        elif with_outputs and voted and not voted_with_outputs:
             reason = (
                 f"{number_of(votes, 'vote')} on {number_of(voted, self._noun)}, but the outputs "
                 f"are those of {with_outputs:,} others: "
@@ -338,10 +340,10 @@ class _RowsReader:
         new = {row.item for row in rows} - drafts.keys() - stored.keys()
         if aliases := self._aliases(row for row in rows if row.item in new):
             rows, new = _with_item_names(rows, aliases), new - aliases.keys()
-            more = self._drafts_of(
+            alias_drafts = self._drafts_of(
                 {item for item, _ in aliases.values()} - drafts.keys() - stored.keys()
             )
-            drafts, stored = drafts | more[0], stored | more[1]
+            drafts, stored = drafts | alias_drafts[0], stored | alias_drafts[1]
         unmet = new | stored.keys()
         # New pairs are kept, and then stand in the run, in the order of the rows.
         names = list(dict.fromkeys(row.item for row in rows))
@@ -352,18 +354,18 @@ class _RowsReader:
         self._lacking -= sum(draft.lacks_output for draft in drafts.values())
         for name in new:
             drafts[name] = PairDraft(name, {"kind": self._kind}, noun=self._noun)
-        before = {name: dict(draft.facts) for name, draft in drafts.items()}
+        earlier_facts = {name: dict(draft.facts) for name, draft in drafts.items()}
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
         placed_rows = []
         for row in rows:
             with self._reported(row):
-                as_stored, new_texts = drafts[row.item].take(row)
-                self._report.turned += as_stored is not row
+                stored_row, new_texts = drafts[row.item].take(row)
+                self._report.turned += stored_row is not row
                 texts[row.item] |= new_texts
-                placed_rows.append((as_stored, drafts[row.item].pk))
+                placed_rows.append((stored_row, drafts[row.item].pk))
         for name in names:
             draft = drafts[name]
-            is_changed = draft.facts != before[name]
+            is_changed = draft.facts != earlier_facts[name]
             self._report.filled += is_changed and draft.position is not None
             self._lacking += draft.lacks_output
             if is_changed or name in unmet:
@@ -519,8 +521,8 @@ class _RowsReader:
             self._report.new["voters"] += self._scratch.insert("voter", name, "") and not voter
             with self._reported(row):
                 self._check_group(row, name, voter.group if voter else "")
-                before = existing.get((pair, voter.pk)) if voter else None
-                self._settle("vote", row, name, pair, before)
+                earlier_vote = existing.get((pair, voter.pk)) if voter else None
+                self._settle("vote", row, name, pair, earlier_vote)
 
     def _check_group(self, row: ImportRow, voter: str, stored: str) -> None:
         if not row.voter_group:
@@ -532,20 +534,20 @@ class _RowsReader:
             raise InvalidField("voter_group", reason)
 
     def _settle(
-        self, table: str, row: ImportRow, name: str, pair: UUID, before: Columns | None
+        self, table: str, row: ImportRow, name: str, pair: UUID, earlier: Columns | None
     ) -> None:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         assert self._question is not None  # rows were there
         labels, rule = self._question.statement(row), self._options.inconsistent
         columns = vote_of(row, labels) if table == "vote" else verdict_of(row, rule, labels)
         columns = self._question.settled(columns, COMPARED[table][0])
-        if before is None:
+        if earlier is None:
             statement = json.dumps(columns, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
                 return
-            before = self._scratch.statement(table, name, pair.hex)
-        check_consistent(table, row, columns, before)
+            earlier = self._scratch.statement(table, name, pair.hex)
+        check_consistent(table, row, columns, earlier)
         self._report.already[f"{table}s"] += 1
 
 

@@ -180,8 +180,8 @@ def text_of(item: Item) -> int:
     if not isinstance(item, ImportRow):
         return 0
     texts = (item.prompt, item.output_a, item.output_b, item.feedback, item.error, item.comment)
-    beside = (str(value) for value in (*item.metadata.values(), *item.labels.values()))
-    return sum(len(text) for text in chain(texts, beside) if text)
+    cells = (str(value) for value in (*item.metadata.values(), *item.labels.values()))
+    return sum(len(text) for text in chain(texts, cells) if text)
 
 
 def pieces(

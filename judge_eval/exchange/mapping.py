@@ -156,7 +156,7 @@ class ColumnMapping:
             # Where the column of names is there, an empty cell in it is a fault.
             if shape.name not in values and not any(source.text in raw for source in sources):
                 values[shape.name] = name_by_content(shape, values)
-            wide = [
+            statements = [
                 {column: values.get(column) for column in (*shape.about, METADATA)}
                 | {author_field: name, field: answer}
                 for group, author_field, field in (
@@ -166,9 +166,9 @@ class ColumnMapping:
                 for name, answer in groups[group].items()
             ]
             answers = (*shape.says, "vote", "voter", "judge")
-            if not wide or any(name in values for name in answers):
+            if not statements or any(name in values for name in answers):
                 yield from assemble(shape, file, line, values, groups[LABELS], self._constants)
-            for statement in wide:
+            for statement in statements:
                 yield from assemble(shape, file, line, statement, {}, ())
             name = shape.name
             cells = [
@@ -282,15 +282,17 @@ def rows(
     nothing is made of.
     """
     watched = _Columns(mapping)
-    unmet = [] if isinstance(mapping, Shape) else mapping.expressions()
+    missing_sources = [] if isinstance(mapping, Shape) else mapping.expressions()
     line = 0
     for record in records:
         if not isinstance(record, Record):
             yield record
             continue
         line = record.line
-        unmet = [
-            source for source in unmet if not _has_value(source, watched.mapping, record.values)
+        missing_sources = [
+            source
+            for source in missing_sources
+            if not _has_value(source, watched.mapping, record.values)
         ]
         if fault := watched.fault_of(file, record):
             yield fault
@@ -299,7 +301,7 @@ def rows(
             if watched.has_own_names:
                 items = [_without_baselines(row) for row in items]
             yield from items or [LeftOut(file, line, "it holds no row")]
-    for source in {source.text: source for source in unmet}.values() if line else ():
+    for source in {source.text: source for source in missing_sources}.values() if line else ():
         reason = f"no record has a column {source.text!r}{_guess(source.text, watched.last)}"
         reason += f", and it is no expression: {source.fault}" if source.fault else ""
         yield RowError(file, line, None, reason, is_fatal=True)

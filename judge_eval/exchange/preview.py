@@ -392,8 +392,8 @@ class _Rows:
         answers = [("verdict", row.judge, verdict_of(row, "tie", labels))] if row.judge else []
         answers += [("vote", row.voter, vote_of(row, labels))] if row.voter else []
         for table, name, columns in answers:
-            before = self._answers.setdefault((table, name, row.item), columns)
-            check_consistent(table, row, columns, before)
+            earlier = self._answers.setdefault((table, name, row.item), columns)
+            check_consistent(table, row, columns, earlier)
         return row
 
 

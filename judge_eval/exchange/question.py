@@ -364,12 +364,12 @@ class ItemQuestion:
         """Return the labels of a row, as they are kept until they are `settled`."""
         if not row.labels or row.error:
             return plain_labels(row)
-        others = {name: label for name, label in row.labels.items() if name != self._task}
+        other_labels = {name: label for name, label in row.labels.items() if name != self._task}
         if self._criteria and MAIN not in row.labels:
-            others |= self._grades(row)
+            other_labels |= self._grades(row)
         if (main := self._main(row)) is not None:
-            others[MAIN] = main
-        return {name: _plain(label) for name, label in others.items()}
+            other_labels[MAIN] = main
+        return {name: _plain(label) for name, label in other_labels.items()}
 
     def settled(self, columns: Columns, choice: str) -> Columns:
         """Return a vote or verdict with its choice and value, once the kind is known.

@@ -203,8 +203,8 @@ class Restoring:
         def kind(line: Numbered) -> tuple[bool, bool]:
             return bundle.is_of_ledger(line[1]), line[0] <= self._job.written
 
-        for _, alike in groupby(lines, key=kind):
-            yield from pieces(alike, _text_of, lambda: self._pace.rows)
+        for _, group in groupby(lines, key=kind):
+            yield from pieces(group, _text_of, lambda: self._pace.rows)
 
 
 def _text_of(line: Numbered) -> int:

@@ -129,8 +129,8 @@ class Rows:
             "voter": self._write_voters,
             "flag": self._write_flags,
         }
-        for kind, alike in groupby(lines, key=lambda line: str(line[1].type)):
-            same = list(alike)
+        for kind, group in groupby(lines, key=lambda line: str(line[1].type)):
+            same = list(group)
             self.look_up(same if is_new else [])
             if is_new and kind in writers:
                 writers[kind](same)

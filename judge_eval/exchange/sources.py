@@ -264,19 +264,19 @@ def _json_lines(stream: BinaryIO) -> Numbered:
 
 
 def _json_values(stream: BinaryIO, lists: Sequence[str] = LISTS) -> Iterator[object]:
-    cursor, others = Cursor(stream, has_nan=True), list[str]()
+    cursor, other_lists = Cursor(stream, has_nan=True), list[str]()
     start = cursor.peek()
     if start == "[":
         for _ in cursor.elements():
             yield cursor.value()
     elif start == "{":
-        if not (yield from _object_records(cursor, {}, lists, others)):
-            if len(others) != 1:
-                named = f"; its lists are {', '.join(others)}" if others else ""
+        if not (yield from _object_records(cursor, {}, lists, other_lists)):
+            if len(other_lists) != 1:
+                named = f"; its lists are {', '.join(other_lists)}" if other_lists else ""
                 raise NotJson(f"the object holds no list named {', '.join(LISTS)}{named}")
             # Called as somebody likes, it can be nothing but the records.
             stream.seek(0)
-            yield from _json_values(stream, others)
+            yield from _json_values(stream, other_lists)
             return
     else:
         raise NotJson("neither an array of objects nor an object that holds one")
@@ -284,11 +284,11 @@ def _json_values(stream: BinaryIO, lists: Sequence[str] = LISTS) -> Iterator[obj
 
 
 def _object_records(
-    cursor: Cursor, of_all: Values, lists: Sequence[str], others: list[str] | None
+    cursor: Cursor, of_all: Values, lists: Sequence[str], other_lists: list[str] | None
 ) -> Generator[object, None, str]:
     """Yield the records of the one list of an object; return what the list is called.
 
-    `others` takes the names of all other lists, of the outermost object alone.
+    `other_lists` takes the names of all other lists, of the outermost object alone.
     """
     list_name = ""
     for key in cursor.members():
@@ -303,11 +303,11 @@ def _object_records(
                 yield of_all | record if isinstance(record, dict) else record
         elif key in lists and start == "[":
             raise NotJson(f"two lists, {list_name!r} and {key!r}: put each into a file of its own")
-        elif key in lists and start == "{" and others is not None and not list_name:
+        elif key in lists and start == "{" and other_lists is not None and not list_name:
             name = yield from _object_records(cursor, of_all, lists, None)
         else:
-            if start == "[" and others is not None:
-                others.append(key)
+            if start == "[" and other_lists is not None:
+                other_lists.append(key)
             cursor.skip()
         list_name = list_name or name
     return list_name

@@ -93,18 +93,18 @@ def _graded(run: Run) -> Iterator[tuple[JsonObject, list[tuple[Inference, float]
         outputs = judged.item.outputs
         # A picture is no text to train on.
         if agreed.choice in choices and outputs[0].kind != Inference.Kind.IMAGE:
-            about = {"item": judged.name, "agreement": agreed.share, "n": agreed.n}
-            yield about, list(zip(outputs, row_of(agreed.choice).grades, strict=False))
+            facts = {"item": judged.name, "agreement": agreed.share, "n": agreed.n}
+            yield facts, list(zip(outputs, row_of(agreed.choice).grades, strict=False))
 
 
 def dpo(run: Run) -> Iterator[JsonObject]:
     """Yield preference pairs as trl reads them: which output of a pair most votes prefer."""
     turns = _Turns(run)
-    for about, graded in _graded(run):
+    for facts, graded in _graded(run):
         if {grade for _, grade in graded} == {0, 1}:
             (preferred, _), (rejected, _) = sorted(graded, key=itemgetter(1), reverse=True)
             prompt, better = turns.split(preferred)
-            yield {"prompt": prompt, "chosen": better, "rejected": turns.split(rejected)[1]} | about
+            yield {"prompt": prompt, "chosen": better, "rejected": turns.split(rejected)[1]} | facts
 
 
 def kto(run: Run) -> Iterator[JsonObject]:
@@ -112,12 +112,12 @@ def kto(run: Run) -> Iterator[JsonObject]:
     passes, false for the other one, for both that are bad and for what is flagged.
     """
     turns = _Turns(run)
-    for about, graded in _graded(run):
+    for facts, graded in _graded(run):
         for output, grade in graded:
             # Half of a grade, that of a tie, is no label.
             if grade in (0, 1):
                 prompt, completion = turns.split(output)
-                yield {"prompt": prompt, "completion": completion, "label": bool(grade)} | about
+                yield {"prompt": prompt, "completion": completion, "label": bool(grade)} | facts
 
 
 def judge_rows(run: Run) -> Iterator[JsonObject]:
@@ -182,8 +182,8 @@ class _Answers:
 
 
 def _result(name: str, target: str, control: str, value: JsonObject, author: str) -> JsonObject:
-    about = {"from_name": name, "to_name": target, "type": control, "value": value}
-    return {"id": f"{name} {author}", **about, "meta": {"text": [author]}}
+    fields = {"from_name": name, "to_name": target, "type": control, "value": value}
+    return {"id": f"{name} {author}", **fields, "meta": {"text": [author]}}
 
 
 def label_studio(run: Run) -> Iterator[JsonObject]:

@@ -33,7 +33,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         if isinstance(score, int | float) and success is not None and not metric.get("error"):
             answer = {"verdict": "pass" if success else "flag"}
             answer |= {"score": score} if 0 <= score <= 1 else {}
-        more = filled({"feedback": metric.get("reason")})
-        yield item | {"judge": metric.get("name") or "metric"} | answer | more
+        facts = filled({"feedback": metric.get("reason")})
+        yield item | {"judge": metric.get("name") or "metric"} | answer | facts
     if not metrics:
         yield item

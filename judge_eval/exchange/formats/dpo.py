@@ -24,24 +24,24 @@ FITS = (("chosen", "rejected"),)
 def read(record: Values, name: str) -> Iterator[Values]:
     texts = map(parsed, need(record, "chosen", "rejected"))
     prompt, *outputs = _split_prompt(parsed(record.get("prompt")), *texts)
-    two = [
+    sides = [
         (sha256(json.dumps(output, sort_keys=True, default=str).encode()).hexdigest(), role, output)
         for role, output in zip(("chosen", "rejected"), outputs, strict=True)
     ]
-    (mark_a, a, output_a), (mark_b, b, output_b) = sorted(two, key=lambda option: option[0])
+    (mark_a, a, output_a), (mark_b, b, output_b) = sorted(sides, key=lambda option: option[0])
     models = {
         f"generator_{side}": record.get(f"{role}_model") for side, role in (("a", a), ("b", b))
     }
     voter = record.get("annotator") or MadeUp(record.get("dataset") or "chosen")
     vote = "tie" if mark_a == mark_b else "A" if a == "chosen" else "B"
     scores = filled({column: record.get(column) for column in ("score_chosen", "score_rejected")})
-    more = {
+    facts = {
         "tags": tags(record, "subset", "source"),
         "voter": voter,
         "vote": vote,
         "labels": scores or None,
     }
-    yield pair(prompt, output_a, output_b, prompt_id=record.get("prompt_id"), **models, **more)
+    yield pair(prompt, output_a, output_b, prompt_id=record.get("prompt_id"), **models, **facts)
 
 
 def _split_prompt(prompt: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:

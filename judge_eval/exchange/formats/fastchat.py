@@ -51,5 +51,5 @@ def _single(record: Values) -> Values:
     about: Values = {"item": f"{question}__{model}__{turn}", "prompt_id": f"{question}__{turn}"}
     about |= {"tags": [f"turn-{turn}"], "judge": _judge(record)}
     answer = verdict_of(score if is_rating else None, "rating")
-    more = {"vote_kind": "rating", "generator": model, "feedback": record.get("judgment") or None}
-    return single(None, None, **about, **answer, **more)
+    facts = {"vote_kind": "rating", "generator": model, "feedback": record.get("judgment") or None}
+    return single(None, None, **about, **answer, **facts)

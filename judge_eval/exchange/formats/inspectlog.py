@@ -22,7 +22,7 @@ FITS = (("input", "target", "output", "epoch"),)
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     sample, epoch = need(record, "id", "epoch")
-    about, output = record.get("eval") or {}, record.get("output") or {}
+    evaluation, output = record.get("eval") or {}, record.get("output") or {}
     choices = output.get("choices") or [{}]
     completion = output.get("completion") or (choices[0].get("message") or {}).get("content")
     if completion is None:
@@ -33,7 +33,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         content_of(_with_attachments(text, record.get("attachments") or {}))
         for text in (record["input"], completion)
     )
-    model = about.get("model") or output.get("model")
+    model = evaluation.get("model") or output.get("model")
     names = {"item": f"{sample}__{epoch}__{model}", "prompt_id": str(sample), "generator": model}
     item = single(prompt, completion, **names)
     scores = record.get("scores") or {}
@@ -56,9 +56,9 @@ def _with_attachments(value: Any, attachments: Values) -> Any:
 
 def _verdict(score: Values) -> Values:
     first = next((edit for edit in score.get("history") or [] if not edit.get("provenance")), score)
-    more = filled({"feedback": first.get("explanation")})
+    facts = filled({"feedback": first.get("explanation")})
     answer = _answer(first.get("value"), "verdict")
-    return more | (answer or {"error": "the scorer gave no score"})
+    return facts | (answer or {"error": "the scorer gave no score"})
 
 
 def _votes(score: Values) -> Iterator[Values]:
@@ -66,11 +66,11 @@ def _votes(score: Values) -> Iterator[Values]:
     for edit in score.get("history") or []:
         provenance = edit.get("provenance") or {}
         if provenance and edit.get("value") not in (_UNCHANGED, None):
-            more = filled(
+            facts = filled(
                 {"comment": provenance.get("reason"), "voted_at": provenance.get("timestamp")}
             )
             author = str(provenance.get("author") or "") or MadeUp("editor")
-            votes[author] = {"voter": author} | _answer(edit["value"], "vote") | more
+            votes[author] = {"voter": author} | _answer(edit["value"], "vote") | facts
     yield from votes.values()
 
 

@@ -53,7 +53,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     ]
     compared = [str(part.get("to_name", "")) for part in parts if part.get("type") == "pairwise"]
     sides = sides_in(data, compared[0].split(",") if compared else ())
-    before = set[str]()
+    annotators = set[str]()
     for annotation in annotations:
         author, results = annotation.get("completed_by"), objects(annotation, "result")
         # Where nobody has done it there, an export of ours names the person in its results.
@@ -63,10 +63,10 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         annotator = _person(author)
         if annotation.get("was_cancelled") or annotation.get("skipped"):
             yield f"{annotator} skipped it"
-        elif annotator in before:
+        elif annotator in annotators:
             yield f"{annotator} annotated it before"
         else:
-            before.add(annotator)
+            annotators.add(annotator)
             voted_at = annotation.get("created_at")
             answers = _answers(results)
             yield from statements(

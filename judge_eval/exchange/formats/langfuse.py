@@ -62,15 +62,15 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
 def _add_score(together: _Together, line: int, score: Values) -> str:
     """Add a score to the statement that it belongs to, or return why not."""
-    about = next((score[column] for column in _ABOUT if score.get(column)), None)
+    trace_id = next((score[column] for column in _ABOUT if score.get(column)), None)
     label = score.get("name")
-    if about is None:
+    if trace_id is None:
         return f"{label} is of no trace"
     author, answer = _score(score)
-    first = {"item": about, "vote_kind": "graded", **author, "labels": {}}
-    _, statement = together.setdefault((str(about), str(author)), (line, first))
+    first = {"item": trace_id, "vote_kind": "graded", **author, "labels": {}}
+    _, statement = together.setdefault((str(trace_id), str(author)), (line, first))
     if answer is None or label in statement["labels"]:
-        return f"{label} of {about} {'has no value' if answer is None else 'was given before'}"
+        return f"{label} of {trace_id} {'has no value' if answer is None else 'was given before'}"
     statement["labels"][str(label)] = answer
     comment = score.get("comment")
     facts = {"comment": comment, "voted_at": score.get("timestamp")}

@@ -43,8 +43,8 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
             statement.setdefault("comment" if is_person else "feedback", answer["comment"])
     for (field, author), statement in statements.items():
         failed = {"error": "no feedback has a value"}
-        about = item | {"vote_kind": "graded", field: author}
-        yield about | (statement if statement["labels"] or field == "voter" else failed)
+        common_fields = item | {"vote_kind": "graded", field: author}
+        yield common_fields | (statement if statement["labels"] or field == "voter" else failed)
     if not statements:
         yield item
 

@@ -30,11 +30,11 @@ class Mapped(NamedTuple):
 
 
 def _lazy_mapping(
-    voter_name: str, prompt: str, *outputs: str, **more: Any
+    voter_name: str, prompt: str, *outputs: str, **fields: Any
 ) -> Callable[[], ColumnMapping]:
     names = ("output_a", "output_b") if len(outputs) == 2 else ("output",)
     texts = {"kind": {"value": "text"}, "prompt": prompt} | dict(zip(names, outputs, strict=True))
-    return cache(partial(parse, texts | {"voter": {"value": MadeUp(voter_name)}} | more))
+    return cache(partial(parse, texts | {"voter": {"value": MadeUp(voter_name)}} | fields))
 
 
 FORMATS: Final = (

@@ -109,9 +109,11 @@ def _item(name: str, values: Values) -> Values | None:
     if not holds_data(name) and (is_owned or not prompt or not output):
         return None
     number = next(column for column in (ITEM, "id", *values) if column in values)
-    more = {column: values[column] for column in columns if column not in (number, prompt, output)}
+    metadata = {
+        column: values[column] for column in columns if column not in (number, prompt, output)
+    }
     texts = values.get(prompt), values.get(output)
-    return single(*texts, item=values[number], metadata=more)
+    return single(*texts, item=values[number], metadata=metadata)
 
 
 def _author_of(name: str, values: Values) -> Values:

@@ -30,13 +30,13 @@ _SIDES: Final = (
 _COMMENTS: Final = ("comment", "reason", "feedback", "explanation", "rationale", "notes")
 
 
-def pair(prompt: Any, output_a: Any, output_b: Any, **more: Any) -> Values:
+def pair(prompt: Any, output_a: Any, output_b: Any, **fields: Any) -> Values:
     sides = {"output_a": output_a, "output_b": output_b}
-    return filled({"prompt": prompt, "kind": "text", **sides, **more})
+    return filled({"prompt": prompt, "kind": "text", **sides, **fields})
 
 
-def single(prompt: Any, output: Any, **more: Any) -> Values:
-    return filled({"prompt": prompt, "kind": "text", "output": output, **more})
+def single(prompt: Any, output: Any, **fields: Any) -> Values:
+    return filled({"prompt": prompt, "kind": "text", "output": output, **fields})
 
 
 def tags(record: Values, *columns: str) -> list[str]:
@@ -176,25 +176,30 @@ def item_of(number: object, data: Values, sides: Sequence[str]) -> Values:
 
 
 def statements(
-    number: object, data: Values, sides: Sequence[str], author: Values, answers: Values, **more: Any
+    number: object,
+    data: Values,
+    sides: Sequence[str],
+    author: Values,
+    answers: Values,
+    **columns: Any,
 ) -> Iterator[Values | str]:
     """Yield what a person or judge said, who gave answers by question, or why it is nothing.
 
     The first that ranks fields is a vote on each two of them. An answer called as comments are is
-    one; `more` are further columns of a vote or a verdict.
+    one; `columns` are further columns of a vote or a verdict.
     """
     is_judge, labels, [name] = "judge" in author, filled(answers), author.values()
     comments = [task for task in labels if task.lower() in _COMMENTS and len(labels) > 1]
     text = "\n".join(str(labels.pop(task)) for task in comments) or None
     vote, comment = ("verdict", "feedback") if is_judge else ("vote", "comment")
-    more = filled({comment: text} | more)
+    columns = filled({comment: text} | columns)
     for ranks in filter(None, (_ranks(answer, data) for answer in labels.values())):
         names = sorted(ranks, key=lambda side: (side not in sides, side))
-        for two in combinations(names, 2):
-            winner = fields.winner_of(ranks[two[1]], ranks[two[0]])
-            is_all = number is None or {*two} == {*sides}
-            of_two = number if is_all else "__".join([str(number), *two])
-            yield item_of(of_two, data, two) | author | {vote: winner} | more
+        for ranked_pair in combinations(names, 2):
+            winner = fields.winner_of(ranks[ranked_pair[1]], ranks[ranked_pair[0]])
+            is_all = number is None or {*ranked_pair} == {*sides}
+            of_two = number if is_all else "__".join([str(number), *ranked_pair])
+            yield item_of(of_two, data, ranked_pair) | author | {vote: winner} | columns
         return
     if not labels:
         yield f"{name} gave no answer"
@@ -208,9 +213,9 @@ def statements(
         if not (question := next(iter(filled(choices)), None)):
             yield f"{name} does not say which output is better"
             return
-        more[vote] = choices[question]
+        columns[vote] = choices[question]
         del labels[question]
-    yield item | author | more | ({"labels": labels} if labels else {})
+    yield item | author | columns | ({"labels": labels} if labels else {})
 
 
 def choice_of(answer: object) -> str | None:
