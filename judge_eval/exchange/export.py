@@ -12,7 +12,6 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from pydantic import BaseModel
 
-from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange import bundle
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import with_costs
@@ -208,17 +207,15 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
             "hash": bytes(row["hash"]).hex(),
             "run": runs[row["queue"]] if row["queue"] else None,
         }
-        yield (
-            bundle.VoteEntry(**fields, **_vote_fields(row))
-            if is_vote
-            else bundle.EntryPart(**fields)
+        if not is_vote:
+            yield bundle.EntryPart(**fields)
+            continue
+        retracted = None
+        if row["retracted_at"]:
+            retracted = bundle.RetractedEntry(seq=row["retracted_seq"], at=row["retracted_at"])
+        yield bundle.VoteEntry(
+            **fields,
+            rubric=bundle.RubricRef(name=row["rubric__name"], version=row["rubric__version"]),
+            labels_sha256=(row["payload"] or {"labels_sha256": ""})["labels_sha256"],
+            retracted=retracted,
         )
-
-
-def _vote_fields(row: JsonObject) -> JsonObject:
-    back = {"seq": row["retracted_seq"], "at": row["retracted_at"]}
-    return {
-        "rubric": {"name": row["rubric__name"], "version": row["rubric__version"]},
-        "labels_sha256": (row["payload"] or {"labels_sha256": ""})["labels_sha256"],
-        "retracted": back if row["retracted_at"] else None,
-    }
