@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import Row
+from judge_eval.exchange.row_models import ImportRow
 
 FILE = Path(__file__).parents[1] / "judge_eval" / "demo" / "published" / "pandalm" / "labels.csv"
 FILES = (
@@ -24,11 +24,11 @@ FILES = (
 FAILED = "garbage"
 
 
-def rows_of(folder: Path) -> Iterator[Row]:
+def rows_of(folder: Path) -> Iterator[ImportRow]:
     for name in FILES:
         with (folder / name).open("rb") as stream:
             for row in read(stream, name):
-                assert isinstance(row, Row), row
+                assert isinstance(row, ImportRow), row
                 yield row
 
 

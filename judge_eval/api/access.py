@@ -183,8 +183,8 @@ def project_for(
 
 def _named(projects: QuerySet[Project]) -> str:
     named = [f"{str(project.pk)[:8]} ({project.name})" for project in projects[:MOST_NAMED]]
-    more = projects.count() - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    unnamed_count = projects.count() - len(named)
+    return ", ".join(named) + (f" and {unnamed_count} more" if unnamed_count else "")
 
 
 def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:

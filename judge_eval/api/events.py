@@ -75,7 +75,7 @@ def events(
     run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
     cursor = int(last or cursor)
     if STREAM not in request.headers.get("Accept", ""):
-        batch = _after(run.pk, cursor, limit)
+        batch = _events_after(run.pk, cursor, limit)
         return {"events": batch, "next_cursor": batch[-1].pk if batch else cursor}
     if not _streaming.acquire(blocking=False):
         detail = "somebody listens to this server already; ask without text/event-stream instead"
@@ -87,7 +87,7 @@ def events(
     return EventStream(_texts(run.pk, cursor), content_type=STREAM, headers=headers)
 
 
-def _after(run: UUID, cursor: int, limit: int) -> list[RunEvent]:
+def _events_after(run: UUID, cursor: int, limit: int) -> list[RunEvent]:
     settled = RunEvent.objects.filter(run=run, pk__gt=cursor, at__lte=timezone.now() - SETTLED)
     return list(settled.order_by("pk")[:limit])
 
@@ -108,7 +108,7 @@ def _texts(run: UUID, cursor: int) -> Iterator[str]:
     yield f"retry: {1000 * RETRY_SECONDS}\n\n"
     while now < end:
         try:
-            batch = _after(run, cursor, MOST_EVENTS)
+            batch = _events_after(run, cursor, MOST_EVENTS)
         except DatabaseError:
             return  # the listener asks again, and is told what is wrong then
         # Not while sleeping: it goes back to the pool, for those who have something to do.

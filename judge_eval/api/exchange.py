@@ -21,7 +21,7 @@ from judge_eval.api.access import (
     run_of,
 )
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.containers import Format, Source
+from judge_eval.exchange.containers import Format, SourceFile
 from judge_eval.exchange.export_files import FormatName
 from judge_eval.exchange.export_files import export as export_file
 from judge_eval.exchange.import_read import open_to_imports
@@ -60,11 +60,11 @@ FIRST_PROJECT: Final = "My project"
 _NEW: Final = {"name": _LINE | {"minLength": 1}, "project": _LINE}
 
 
-def _multipart(more: JsonObject) -> JsonObject:
+def _multipart(properties: JsonObject) -> JsonObject:
     json = {"type": "string", "contentMediaType": "application/json"}
     file = {"type": "string", "format": "binary"}
     most = settings.IMPORT_MAX_FILES
-    fields = more | {
+    fields = properties | {
         "file": {"type": "array", "minItems": 1, "maxItems": most, "items": file},
         "format": {"type": "string", "enum": [*get_args(Format)]},
         "mapping": json,
@@ -117,8 +117,8 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
                 path, f"a line of {least} to {LONGEST_NAME} characters is needed"
             )
     job.form = _form(request, files)
-    own = projects_where(api_key, "run").exclude(name__in=(*demo.PROJECTS, FIRST_PROJECT))
-    usual = "" if own.exists() else FIRST_PROJECT
+    own_projects = projects_where(api_key, "run").exclude(name__in=(*demo.PROJECTS, FIRST_PROJECT))
+    usual = "" if own_projects.exists() else FIRST_PROJECT
     job.project = project_for(api_key, project_name, may_be_new=True, usual=usual)
     return _accepted(response, job, files)
 
@@ -173,12 +173,12 @@ def export(
     return export_file(run_of(api_key, run_id, "export"), format, api_key)
 
 
-def _files(request: HttpRequest) -> list[Source]:
+def _files(request: HttpRequest) -> list[SourceFile]:
     import_jobs.check_length(request.META.get("CONTENT_LENGTH", ""))
     return import_jobs.sources_of(request.FILES.getlist("file"))
 
 
-def _form(request: HttpRequest, files: list[Source]) -> JsonObject:
+def _form(request: HttpRequest, files: list[SourceFile]) -> JsonObject:
     fields = {
         path: json_text(path, request.POST[path])
         for path in ("options", "mapping")
@@ -188,7 +188,7 @@ def _form(request: HttpRequest, files: list[Source]) -> JsonObject:
     return import_jobs.form_of(files, fields.get("options", {}), columns, file_format)
 
 
-def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:
+def _accepted(response: HttpResponse, job: Import, files: list[SourceFile]) -> Any:
     import_jobs.check_room(job.project_id)
     import_jobs.submit(job, files)
     response.headers["Location"] = f"/api/imports/{job.pk}"
@@ -200,8 +200,8 @@ def _import_of(api_key: ApiKey, import_id: UUID) -> Import:
     if can_make_projects(api_key):
         # A bundle that brings its project is only for those who may make one.
         visible |= Q(project=None, api_key__user=api_key.user)
-    begun = Import.objects.exclude(state=Import.State.DRAFT)
-    job = begun.filter(visible, pk=import_id).first()
+    submitted_imports = Import.objects.exclude(state=Import.State.DRAFT)
+    job = submitted_imports.filter(visible, pk=import_id).first()
     if job is None:
         raise HttpError(404, f"there is no import {str(import_id)!r}")
     return job

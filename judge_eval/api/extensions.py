@@ -30,7 +30,10 @@ def list_extensions(request: HttpRequest) -> Any:
     """All extensions, and whether they may be used here."""
     key_of(request, ApiKey.Scope.READ)
     off = switched_off()
-    return [_out(each, enabled=each.id not in off) for each in extensions.everything()]
+    return [
+        _extension_facts(extension, enabled=extension.id not in off)
+        for extension in extensions.everything()
+    ]
 
 
 @router.post("/{extension_id}/toggle", response=ExtensionOut)
@@ -44,10 +47,10 @@ def toggle_extension(request: HttpRequest, extension_id: str) -> Any:
         raise HttpError(404, f"there is no extension {extension_id!r}")
     is_enabled = extension.id in switched_off()
     switch(extension.id, api_key.user, is_enabled=is_enabled)
-    return _out(extension, enabled=is_enabled)
+    return _extension_facts(extension, enabled=is_enabled)
 
 
-def _out(extension: extensions.Extension, *, enabled: bool) -> ExtensionOut:
+def _extension_facts(extension: extensions.Extension, *, enabled: bool) -> ExtensionOut:
     return ExtensionOut(
         id=extension.id, title=extension.title, kind=extension.kind, enabled=enabled
     )

@@ -137,19 +137,19 @@ def decide(request: HttpRequest, run_id: Prefix, conditions: Query[Conditions]) 
     if run.queue.is_simulated:
         raise HttpError(409, SIMULATED)
     if conditions.at is not None and conditions.at > run.board.seq:
-        raise _refused("at", f"the ledger of this run ends with {run.board.seq}")
+        raise _refusal("at", f"the ledger of this run ends with {run.board.seq}")
     requested = request_findings(run, _part(conditions.at))
     if requested.refused:
         raise HttpError(409, requested.refused)
     # Until something is known of the whole run, nothing is of a part.
-    is_it = str(requested.part) == requested.row.part
-    figures = requested.findings if is_it else None
+    is_requested_part = str(requested.part) == requested.row.part
+    figures = requested.findings if is_requested_part else None
     last = run.board.seq
-    known = last if conditions.known is None else min(conditions.known, last)
-    is_known = figures is not None and figures.as_of.seq >= known
+    required_seq = last if conditions.known is None else min(conditions.known, last)
+    is_known = figures is not None and figures.as_of.seq >= required_seq
     if figures is None or not (is_known and is_sealed) or _is_answering(run, figures):
         return {"state": "computing", "ledger_seq": last}
-    return _decided(run, figures, conditions)
+    return _decision(run, figures, conditions)
 
 
 def _is_answering(run: Run, figures: RunFindings) -> bool:
@@ -158,13 +158,13 @@ def _is_answering(run: Run, figures: RunFindings) -> bool:
     return run.state in Run.AT_WORK or len(figures.judges) != on_board or is_sealing(run)
 
 
-def _part(at: int | None) -> str:
-    return "" if at is None else str(Slice("at", str(at)))
+def _part(entry_seq: int | None) -> str:
+    return "" if entry_seq is None else str(Slice("at", str(entry_seq)))
 
 
-def _refused(field: str, why: str, status: int = 409) -> HttpError:
+def _refusal(field: str, reason: str, status: int = 409) -> HttpError:
     """Refuse what is well-formed and cannot be weighed: the document of the API cannot say it."""
-    return HttpError(status, f"{field}: {why}")
+    return HttpError(status, f"{field}: {reason}")
 
 
 def _require_consistent(request: HttpRequest, conditions: Conditions) -> None:
@@ -172,52 +172,52 @@ def _require_consistent(request: HttpRequest, conditions: Conditions) -> None:
     if unknown := sorted(request.GET.keys() - Conditions.model_fields.keys()):
         raise ConfigInvalid.at(unknown[0], "there is no such condition")
     if not conditions.judge:
-        raise _refused("judge", "name one")
+        raise _refusal("judge", "name one")
     is_named = conditions.beats_floor or conditions.like_people
     if not is_named and (conditions.min_agreement, conditions.not_worse_than) == (None, None):
         raise HttpError(409, NO_CONDITION)
     if (conditions.margin is None) != (conditions.not_worse_than is None):
-        raise _refused("margin", "it goes with not_worse_than, and that with it")
+        raise _refusal("margin", "it goes with not_worse_than, and that with it")
     if conditions.epsilon is not None and not conditions.like_people:
-        raise _refused("epsilon", "it goes with like_people")
+        raise _refusal("epsilon", "it goes with like_people")
 
 
-def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObject:
-    judge, as_of = _named(figures, "judge", conditions.judge), figures.as_of
+def _decision(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObject:
+    judge, snapshot = _judge_named(figures, "judge", conditions.judge), figures.as_of
     checks = list(_checks(run, figures, judge, conditions))
     end = gate.overall([check.outcome for check in checks])
     failed = Verdict.objects.filter(judge=UUID(judge.id), state=Verdict.State.FAILED)
-    given = Verdict.objects.filter(judge=OuterRef("pk"), state=Verdict.State.DONE)
-    wordings = run.judges.exclude(provider=Judge.BASELINE).filter(Exists(given)).count()
+    done_verdicts = Verdict.objects.filter(judge=OuterRef("pk"), state=Verdict.State.DONE)
+    wordings = run.judges.exclude(provider=Judge.BASELINE).filter(Exists(done_verdicts)).count()
     return {
         "state": "ready",
         "run": str(run.pk),
         "run_name": run.name,
         "judge": judge.id,
         "judge_name": judge.name,
-        "at": as_of.seq if conditions.at is None else conditions.at,
-        "votes": as_of.votes,
-        "people": as_of.people,
-        "items": as_of.voted,
+        "at": snapshot.seq if conditions.at is None else conditions.at,
+        "votes": snapshot.votes,
+        "people": snapshot.people,
+        "items": snapshot.voted,
         "unanswered": failed.filter(item__in=voted_items(run, conditions.at)).count(),
         "wordings": wordings,
         "code": end,
         "result": end.in_words,
         "checks": checks,
         "notes": [gate.wordings_tried(wordings), *_notes(run, figures, judge, conditions)],
-        "seq": as_of.seq,
+        "seq": snapshot.seq,
     }
 
 
-def _named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
+def _judge_named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
     judges = [judge for judge in figures.judges if judge.name == name]
     judges = judges or [judge for judge in figures.judges if judge.id.startswith(name.lower())]
     if len(judges) != 1:
         names = listed([judge.name for judge in figures.judges]) or "no judges"
-        why = f"not on the board ({names}); variants are, once the tuning has ended"
+        reason = f"not on the board ({names}); variants are, once the tuning has ended"
         if judges:
-            why = "several judges have this name; give an identifier"
-        raise _refused(field, why, 409 if judges else 404)
+            reason = "several judges have this name; give an identifier"
+        raise _refusal(field, reason, 409 if judges else 404)
     return judges[0]
 
 
@@ -229,38 +229,38 @@ def _checks(
         figure = judge.overall if is_fixed else judge.always
         yield gate.min_agreement(figure, conditions.min_agreement)
     if conditions.beats_floor:
-        floor = [(n, other) for n, other in enumerate(figures.judges) if other.is_baseline]
-        worse_than = [other.name for n, other in floor if claims.beats[n][place]]
+        floor = [(n, baseline) for n, baseline in enumerate(figures.judges) if baseline.is_baseline]
+        worse_than = [baseline.name for n, baseline in floor if claims.beats[n][place]]
         yield gate.beats_floor(judge.beats_floor, worse_than)
     if conditions.not_worse_than is not None and conditions.margin is not None:
-        other = _named(figures, "not_worse_than", conditions.not_worse_than)
-        column = figures.judges.index(other)
+        rival = _judge_named(figures, "not_worse_than", conditions.not_worse_than)
+        column = figures.judges.index(rival)
         ends = (claims.difference_low, claims.difference_high)
         if not is_fixed:
             ends = (claims.difference_always_low, claims.difference_always_high)
         value, low, high = (matrix[place][column] for matrix in (claims.difference, *ends))
-        why = judge.always_why or other.always_why or None
+        reason = judge.always_why or rival.always_why or None
         if value is None:
-            why = "no vote on an item that both were asked about"
-        difference = Estimate(value, low, high, why=why)
-        yield gate.not_worse_than(other.name, difference, conditions.margin)
+            reason = "no vote on an item that both were asked about"
+        difference = Estimate(value, low, high, why=reason)
+        yield gate.not_worse_than(rival.name, difference, conditions.margin)
     if conditions.like_people:
-        yield _like_people(run, figures, judge, conditions.epsilon)
+        yield _alt_test_check(run, figures, judge, conditions.epsilon)
 
 
-def _like_people(
+def _alt_test_check(
     run: Run, figures: RunFindings, judge: JudgeFindings, own_epsilon: float | None
 ) -> gate.Check:
     test = figures.alt_test
-    tested = next((each for each in test.judges if each.id == judge.id), None) if test else None
+    tested = next((row for row in test.judges if row.id == judge.id), None) if test else None
     epsilon = run.epsilon if own_epsilon is None else own_epsilon
     if test is None or tested is None or tested.winning_rates is None:
-        why = tested.words if tested else figures.alt_test_why or ""
-        return gate.like_people(None, PASSES, epsilon, Estimate(None, why=why or "not tested"))
+        reason = tested.words if tested else figures.alt_test_why or ""
+        return gate.like_people(None, PASSES, epsilon, Estimate(None, why=reason or "not tested"))
     rates = {float(key): rate for key, rate in tested.winning_rates.items()}
     if epsilon not in rates:
-        grid = listed([fixed(each, 2) for each in sorted(rates)])
-        raise _refused("epsilon", f"must be one of {grid}")
+        grid = listed([fixed(grid_epsilon, 2) for grid_epsilon in sorted(rates)])
+        raise _refusal("epsilon", f"must be one of {grid}")
     return gate.like_people(rates[epsilon], PASSES, epsilon, tested.shortfall)
 
 
@@ -268,7 +268,7 @@ def _notes(
     run: Run, figures: RunFindings, judge: JudgeFindings, conditions: Conditions
 ) -> Iterator[str]:
     by_one_voter = figures.claims.by_one[figures.judges.index(judge)]
-    floor = [place for place, each in enumerate(figures.judges) if each.is_baseline]
+    floor = [place for place, row in enumerate(figures.judges) if row.is_baseline]
     if conditions.beats_floor and judge.beats_floor and any(by_one_voter[n] for n in floor):
         yield "It beats the baselines by one voter's votes alone."
     if judge.is_tuned:

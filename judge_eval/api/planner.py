@@ -64,7 +64,7 @@ def planner(request: HttpRequest, supposed: Query[Supposed]) -> Any:
     try:
         study = Study(**values)
     except ValueError as odd:
-        path, _, why = str(odd).partition(": ")
-        raise ConfigInvalid.at(path, why) from odd
+        path, _, reason = str(odd).partition(": ")
+        raise ConfigInvalid.at(path, reason) from odd
     plans = {method: asdict(plan(study, method, **costs)) for method in POWERS}
     return plans | {"saving": most_saved(study)}

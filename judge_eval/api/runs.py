@@ -214,13 +214,13 @@ _SCHEMA = json_schema(RunConfig)
 _SCHEMA["properties"] |= json_schema(Beside)["properties"]
 
 
-def _described(schema: JsonObject, example: JsonObject) -> JsonObject:
+def _described_body(schema: JsonObject, example: JsonObject) -> JsonObject:
     """Describe a body that is read by hand, so that all its mistakes are told at once."""
     content = {"application/json": {"schema": schema, "example": example}}
     return {"requestBody": {"required": True, "content": content}}
 
 
-CONFIG = _described(_SCHEMA, _EXAMPLE)
+CONFIG = _described_body(_SCHEMA, _EXAMPLE)
 
 
 def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
@@ -229,8 +229,8 @@ def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
         # PathScore's client sends what its own form asks beside the config.
         data = data.pop("config") | data
     named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
-    beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
-    return extension_check.new_config(data), beside
+    options = validated(Beside, {name: data.pop(name) for name in sorted(named)})
+    return extension_check.new_config(data), options
 
 
 def _estimated(config: RunConfig, project: UUID | None) -> JsonObject:
@@ -253,11 +253,11 @@ def create(request: HttpRequest) -> Any:
     The body is the config, or has it in `config` and `name` and `mode` beside it.
     """
     api_key = key_of(request, MANAGE)
-    config, beside = _config(request)
+    config, options = _config(request)
     with transaction.atomic():
-        project = project_for(api_key, beside.project, may_be_new=True, usual=USUAL_PROJECT)
+        project = project_for(api_key, options.project, may_be_new=True, usual=USUAL_PROJECT)
         run = lifecycle.create(project, config)
-        run = lifecycle.start(run.pk) if beside.start else run
+        run = lifecycle.start(run.pk) if options.start else run
     return Status(201, _state(run, **_estimated(config, project.pk)))
 
 
@@ -276,12 +276,12 @@ def list_runs(
     """
     api_key = key_of(request, READ)
     listed = Run.objects.filter(archived_at__isnull=not archived)
-    runs = _counted(listed.order_by("-created_at", "-pk"))
+    runs = _with_totals(listed.order_by("-created_at", "-pk"))
     runs = runs.filter(queue__project__in=projects_where(api_key, "see"))
     if cursor:
         micros, _, number = cursor.partition("-")
-        at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
-        runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
+        created_at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
+        runs = runs.filter(Q(created_at__lt=created_at) | Q(created_at=created_at, pk__lt=pk))
     rows = list(runs[: limit + 1])
     if len(rows) > limit:
         last = rows[limit - 1]
@@ -292,7 +292,7 @@ def list_runs(
     return rows[:limit]
 
 
-def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:
+def _with_totals(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Count the usable pairs of runs as `total`; it costs the same however many there are."""
     pairs = Item.objects.filter(queue=OuterRef("queue"))
     last = pairs.order_by("-position").values("position")[:1]
@@ -306,10 +306,10 @@ def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:
 def estimate(request: HttpRequest) -> Any:
     """Check a config, say what it would ask for and cost in a project, and write nothing."""
     api_key = key_of(request, READ)
-    config, beside = _config(request)
-    if not beside.project:
+    config, options = _config(request)
+    if not options.project:
         return _estimated(config, api_key.project_id)
-    return _estimated(config, project_for(api_key, beside.project, "see").pk)
+    return _estimated(config, project_for(api_key, options.project, "see").pk)
 
 
 @router.post("/demo", response={201: Created})
@@ -323,14 +323,14 @@ def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     options = body or DemoRequest()
     project = project_for(api_key, options.project, usual=demo.PROJECT)
     run = demo.make_run(project, options.kind, options.name or demo.RUNS[options.kind])
-    made, cost = Plan(0, run.queue.items.count(), 0), Estimate(Decimal(0), Decimal(0), (), ())
-    return Status(201, _state(run, plan=made, estimate=cost))
+    plan, cost = Plan(0, run.queue.items.count(), 0), Estimate(Decimal(0), Decimal(0), (), ())
+    return Status(201, _state(run, plan=plan, estimate=cost))
 
 
 @router.get("/{run_id}", response=Detailed)
 def get_run(request: HttpRequest, run_id: Prefix) -> Any:
     """Where a run stands: its state, its pairs and votes, its work, its cost, its judges."""
-    run = _counted(Run.objects.filter(pk=run_of(key_of(request, READ), run_id).pk)).get()
+    run = _with_totals(Run.objects.filter(pk=run_of(key_of(request, READ), run_id).pk)).get()
     progress = progress_of(run)
     return Listed.from_orm(run).model_dump(by_alias=True) | {
         "started_at": run.started_at,
@@ -348,26 +348,26 @@ def _without_answers(config: JsonObject | None) -> JsonObject | None:
     judges = [dict(judge) for judge in config["judges"]]
     for judge in judges:
         if "examples" in judge:
-            judge["examples"] = [{"item": each["item"]} for each in judge["examples"]]
+            judge["examples"] = [{"item": example["item"]} for example in judge["examples"]]
     return config | {"judges": judges}
 
 
 @router.post("/{run_id}/start", response=State)
 def start(request: HttpRequest, run_id: Prefix) -> Any:
     """Start a draft."""
-    return lifecycle.start(_managed(request, run_id).pk)
+    return lifecycle.start(_run_to_manage(request, run_id).pk)
 
 
 @router.post("/{run_id}/stop", response=State)
 def stop(request: HttpRequest, run_id: Prefix) -> Any:
     """Stop calls and voting; answers under way are kept."""
-    return lifecycle.stop(_managed(request, run_id).pk)
+    return lifecycle.stop(_run_to_manage(request, run_id).pk)
 
 
 @router.post("/{run_id}/resume", response=State)
 def resume(request: HttpRequest, run_id: Prefix, body: Resume | None = None) -> Any:
     """Go on where a run was stopped, with another budget if one is given."""
-    return lifecycle.resume(_managed(request, run_id).pk, body.budget_usd if body else None)
+    return lifecycle.resume(_run_to_manage(request, run_id).pk, body.budget_usd if body else None)
 
 
 _JOINING = {"judges": ["always-first"], "provider": "default"}
@@ -376,14 +376,14 @@ _JOINING = {"judges": ["always-first"], "provider": "default"}
 @router.post(
     "/{run_id}/judges",
     response=Joined,
-    openapi_extra=_described(json_schema(JoiningJudges), _JOINING),
+    openapi_extra=_described_body(json_schema(JoiningJudges), _JOINING),
 )
 def add_judges(request: HttpRequest, run_id: Prefix) -> Any:
     """Ask more judges about the items that a run has; `verdicts` says how many are wanted.
 
     Its outputs may have been imported, or logged by a client; what comes later is judged too.
     """
-    run = _managed(request, run_id)
+    run = _run_to_manage(request, run_id)
     judges = validated(JoiningJudges, json_of(request, MOST_BYTES))
     verdicts = lifecycle.add_judges_to(run.pk, judges)
     run.refresh_from_db()
@@ -424,7 +424,7 @@ def _judge_to_decide_on(request: HttpRequest, run_id: str, named: str) -> tuple[
 @router.post("/{run_id}/retry", response=Retried)
 def retry(request: HttpRequest, run_id: Prefix) -> Any:
     """Ask again for everything that failed; `calls` says how many calls and drawings that is."""
-    run = _managed(request, run_id)
+    run = _run_to_manage(request, run_id)
     calls = lifecycle.retry_failed(run.pk)
     run.refresh_from_db()
     return _state(run, calls=calls)
@@ -433,7 +433,7 @@ def retry(request: HttpRequest, run_id: Prefix) -> Any:
 @router.post("/{run_id}/duplicate", response={201: State})
 def duplicate(request: HttpRequest, run_id: Prefix) -> Any:
     """Draft a run with the same config; calls that are the same are answered from storage."""
-    return Status(201, lifecycle.duplicate(_managed(request, run_id).pk))
+    return Status(201, lifecycle.duplicate(_run_to_manage(request, run_id).pk))
 
 
 @router.get("/{run_id}/people", response=People)
@@ -448,7 +448,7 @@ def people(request: HttpRequest, run_id: Prefix) -> Any:
     return {"people": people, "votes_left": pace.votes_left, "forecast": pace.forecast}
 
 
-def _managed(request: HttpRequest, run_id: Prefix) -> Run:
+def _run_to_manage(request: HttpRequest, run_id: Prefix) -> Run:
     return run_of(key_of(request, MANAGE), run_id, "run")
 
 

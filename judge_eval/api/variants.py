@@ -179,26 +179,26 @@ def list_variants(request: HttpRequest, run_id: Prefix) -> Any:
 
 def _workshop(run: Run) -> JsonObject:
     is_split = run.queue.held_out_from is not None
-    about = tuning_figures(run)
-    figures, behind, _ = about
+    workshop_figures = tuning_figures(run)
+    figures, behind, _ = workshop_figures
     history = tuning.tuning_history(run.queue)
-    used = about.in_use(history.in_use)
+    judge_in_use = workshop_figures.in_use(history.in_use)
     judges = [figure.judge for figure in figures]
     steps = variants.next_steps(run, judges) if run.queue.is_tuning else {}
     return {
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
         "held_out_looks": len(history.looks),
-        "in_use": used and used.name,
+        "in_use": judge_in_use and judge_in_use.name,
         "behind": behind,
-        "variants": [_variant(each, steps.get(each.judge.pk)) for each in figures],
+        "variants": [_variant(figure, steps.get(figure.judge.pk)) for figure in figures],
     }
 
 
 def _variant(figure: VariantFigure, step: variants.NextStep | None) -> JsonObject:
     judge = figure.judge
-    about = {name: getattr(judge, name) for name in ("name", "model", "is_baseline", "is_tuned")}
-    return about | {
+    facts = {name: getattr(judge, name) for name in ("name", "model", "is_baseline", "is_tuned")}
+    return facts | {
         "id": judge.pk,
         "tuning": figure.overall,
         "self_agreement": figure.itself,
@@ -228,8 +228,8 @@ def add_variants(request: HttpRequest, run_id: Prefix) -> Any:
 def set_tuning(request: HttpRequest, run_id: Prefix, body: TuningIn) -> Any:
     """Open a run for tuning, once: half of its prompts is held out; or end that for good."""
     run = _run(request, run_id)
-    by = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
-    (variants.open_for_tuning if body.open else variants.end)(run, by)
+    voter = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
+    (variants.open_for_tuning if body.open else variants.end)(run, voter)
     return _workshop(Run.objects.select_related("queue__project", "queue__rubric").get(pk=run.pk))
 
 
@@ -251,23 +251,25 @@ def look_at_held_out(request: HttpRequest, run_id: Prefix, body: OneVariant) -> 
     Each look is an entry of the ledger.
     """
     run = _run(request, run_id)
-    by = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
-    held = look_at(run, _judge(run, body.variant), by)
-    figures = {"held_out": held.overall, "gap": held.gap, "held_out_looks": held.looks}
-    in_use = held.in_use and held.in_use.name
-    return {"name": held.judge.name, **figures, "in_use": in_use, "check": held.check}
+    voter = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
+    look = look_at(run, _judge(run, body.variant), voter)
+    figures = {"held_out": look.overall, "gap": look.gap, "held_out_looks": look.looks}
+    in_use = look.in_use and look.in_use.name
+    return {"name": look.judge.name, **figures, "in_use": in_use, "check": look.check}
 
 
 @router.post("/{run_id}/variants/decide", response=Workshop)
 def decide_on_variant(request: HttpRequest, run_id: Prefix, body: DecisionIn) -> Any:
     """Keep a judge as the one in use, which ends no tuning; or drop a variant."""
     run = _run(request, run_id)
-    by = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
+    voter = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
     if body.use:
         judges = run.judges.exclude(provider=Judge.BASELINE)
-        variants.use(run, judges.filter(name=body.variant).first() or _judge(run, body.variant), by)
+        variants.use(
+            run, judges.filter(name=body.variant).first() or _judge(run, body.variant), voter
+        )
     else:
-        variants.drop(run, _judge(run, body.variant), by)
+        variants.drop(run, _judge(run, body.variant), voter)
     return _workshop(run)
 
 
@@ -281,14 +283,14 @@ def list_disagreements(request: HttpRequest, run_id: Prefix, variant: str = "") 
 def _disagreements(key: ApiKey, judge: Judge) -> JsonObject:
     rows = [
         {
-            "item": each.verdict.item_id,
-            "position": each.verdict.item.position,
-            "verdict": each.verdict.winner,
-            "people": each.people,
-            "reason": each.verdict.feedback,
-            "tag": each.tag and each.tag.tag,
+            "item": disagreement.verdict.item_id,
+            "position": disagreement.verdict.item.position,
+            "verdict": disagreement.verdict.winner,
+            "people": disagreement.people,
+            "reason": disagreement.verdict.feedback,
+            "tag": disagreement.tag and disagreement.tag.tag,
         }
-        for each in disagreements.visible_disagreements(key, judge)
+        for disagreement in disagreements.visible_disagreements(key, judge)
     ]
     return {"disagreements": rows, "tags": disagreements.tag_counts(judge.run)}
 
@@ -297,18 +299,18 @@ def _disagreements(key: ApiKey, judge: Judge) -> JsonObject:
 def tag_disagreement(request: HttpRequest, run_id: Prefix, body: TagIn) -> Any:
     """Say what one makes of a disagreement. A slip of a vote is put before the curators."""
     run, key = _run(request, run_id), key_of(request)
-    judge, by = _judge(run, body.variant), voter_of_key(run.queue.project_id, key)
-    disagreements.tag_disagreement(key, judge, body.item, body.tag, by)
+    judge, voter = _judge(run, body.variant), voter_of_key(run.queue.project_id, key)
+    disagreements.tag_disagreement(key, judge, body.item, body.tag, voter)
     return _disagreements(key, judge)
 
 
 @router.get("/{run_id}/variants/suggestion", response=SuggestedWording)
 def get_suggestion(request: HttpRequest, run_id: Prefix) -> Any:
     """The wording that was suggested last."""
-    return _suggested(_run(request, run_id))
+    return _suggestion_facts(_run(request, run_id))
 
 
-def _suggested(run: Run) -> JsonObject:
+def _suggestion_facts(run: Run) -> JsonObject:
     last = suggestion.latest(run)
     if last is None:
         raise LifecycleRefused("No wording was suggested in this run.")
@@ -321,7 +323,7 @@ def suggest_wording(request: HttpRequest, run_id: Prefix, body: SuggestIn) -> An
     """Let a model word a variant's instructions anew, by its tagged disagreements: one call."""
     run = _run(request, run_id)
     suggestion.suggest(run, _judge(run, body.variant), body.provider, body.model)
-    return _suggested(run)
+    return _suggestion_facts(run)
 
 
 def _run(request: HttpRequest, run_id: str) -> Run:

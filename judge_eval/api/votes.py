@@ -121,10 +121,10 @@ class VoteIn(Schema):
     def posted(self) -> Posted:
         """Return it as a form of the voting page would say it."""
         choice = self.winner
-        chosen = joined(choice) if isinstance(choice, list) else str(choice)
-        answers = {"choice": chosen, "category": self.category, "text": self.text}
+        choice_text = joined(choice) if isinstance(choice, list) else str(choice)
+        answers = {"choice": choice_text, "category": self.category, "text": self.text}
         value = {} if self.value is None else {"value": str(self.value)}
-        criteria = {f"criterion.{name}": str(each) for name, each in self.criteria.items()}
+        criteria = {f"criterion.{name}": str(grade) for name, grade in self.criteria.items()}
         return answers | value | criteria | {"comment": self.comment}
 
 
@@ -259,31 +259,31 @@ def pending(
     tasks = [_task(pair) for pair in pairs]
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
         note_seen(api_key, run.queue.project, [pair.pk for pair in pairs])
-        given = Verdict.objects.exclude(HIDDEN).select_related("judge")
-        given = given.order_by("judge__position")
-        prefetch_related_objects(pairs, Prefetch("verdicts", given))
+        visible_verdicts = Verdict.objects.exclude(HIDDEN).select_related("judge")
+        visible_verdicts = visible_verdicts.order_by("judge__position")
+        prefetch_related_objects(pairs, Prefetch("verdicts", visible_verdicts))
         for task, pair in zip(tasks, pairs, strict=True):
             task["verdicts"] = json.dumps([_verdict(verdict) for verdict in pair.verdicts.all()])
-    so_far, queue = progress(voter, run.queue), run.queue
-    about = queue.options | {"kind": queue.kind, "choices": queue.ballot}
+    counts, queue = progress(voter, run.queue), run.queue
+    question = queue.options | {"kind": queue.kind, "choices": queue.ballot}
     return {
         "tasks": tasks,
-        **({} if kind_of(queue).is_choice_only else {"asked": about}),
-        "mine": so_far,
-        "total": so_far.total,
-        "done": so_far.done,
-        "pending": so_far.left_for_me,
+        **({} if kind_of(queue).is_choice_only else {"asked": question}),
+        "mine": counts,
+        "total": counts.total,
+        "done": counts.done,
+        "pending": counts.left_for_me,
         "simulated": queue.is_simulated,
         "next_cursor": pairs[-1].position if len(pairs) == limit else None,
     }
 
 
 def _task(item: Item) -> JsonObject:
-    a, what = item.a, item.a.kind if item.a.kind in ("svg", "image") else "text"
+    a, field_prefix = item.a, item.a.kind if item.a.kind in ("svg", "image") else "text"
     task = {"id": item.pk, "gen_a_id": item.a_id, "prompt_text": a.prompt, "kind": a.kind}
-    task[f"{what}_a"] = _output_text(a)
+    task[f"{field_prefix}_a"] = _output_text(a)
     if item.b is not None:
-        task |= {"gen_b_id": item.b_id, f"{what}_b": _output_text(item.b)}
+        task |= {"gen_b_id": item.b_id, f"{field_prefix}_b": _output_text(item.b)}
     return task
 
 

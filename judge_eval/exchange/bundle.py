@@ -40,11 +40,11 @@ Name: TypeAlias = Annotated[str, Field(max_length=200)]
 Hex: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Pseudonym: TypeAlias = Annotated[str, Field(min_length=1, max_length=16)]
 Small: TypeAlias = Annotated[int, Field(ge=0, le=32_767)]
-Whole: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Natural: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Positive: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Big: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
 # What a person or a judge may choose: of a single item, a word of its ballot.
-Chosen: TypeAlias = Annotated[str, Field(max_length=LONGEST_CHOICE)]
+ChoiceText: TypeAlias = Annotated[str, Field(max_length=LONGEST_CHOICE)]
 
 
 def _question_options(options: JsonObject) -> JsonObject:
@@ -108,7 +108,7 @@ class RunPart(_Record):
     rubric: RubricRef
     kind: Literal["comparison", "pass_flag", "category", "rating", "labels", "text"] = "comparison"
     options: Annotated[JsonObject, AfterValidator(_question_options)] = {}
-    ballot: list[Chosen]
+    ballot: list[ChoiceText]
     votes_per_item: Annotated[int, Field(ge=1, le=32_767)]
     overlap_share: Annotated[float, Field(ge=0, le=1)]
     overlap_votes: Annotated[int, Field(ge=1, le=32_767)]
@@ -148,7 +148,7 @@ class Recipe(_Record):
     options: JsonObject
 
 
-class JudgePart(_Record):
+class JudgeRecord(_Record):
     type: Literal["judge"] = "judge"
     id: UUID
     run: UUID
@@ -163,7 +163,7 @@ class JudgePart(_Record):
     is_tuned: bool = False
 
 
-class Output(_Record):
+class OutputRecord(_Record):
     type: Literal["inference"] = "inference"
     id: UUID
     prompt: str
@@ -179,7 +179,7 @@ class Pair(_Record):
     type: Literal["comparison"] = "comparison"
     id: UUID
     run: UUID
-    position: Whole
+    position: Natural
     external_id: Name
     prompt_key: Annotated[str, Field(min_length=1, max_length=200)]
     a: UUID
@@ -198,7 +198,7 @@ class VerdictPart(_Record):
     comparison: UUID
     state: Literal["waiting", "done", "failed"]
     order: Literal["AB", "BA", "both"]
-    winner: Chosen
+    winner: ChoiceText
     consistent: bool | None
     picks: list[Any]
     first_picks: Small | None
@@ -210,7 +210,7 @@ class VerdictPart(_Record):
     labels: Any
     latency_ms: float | None
     cost_nano: Big | None = None
-    unpriced: Whole | None = None
+    unpriced: Natural | None = None
     decided_at: AwareDatetime | None
 
 
@@ -229,7 +229,7 @@ class FlagPart(_Record):
     created_at: AwareDatetime
 
 
-class Retracted(_Record):
+class RetractedEntry(_Record):
     seq: Big
     at: AwareDatetime
 
@@ -247,16 +247,16 @@ class _Sealed(_Record):
     voter: Pseudonym | None
 
 
-class Vote(_Sealed):
+class VoteEntry(_Sealed):
     type: Literal["vote"] = "vote"
     run: UUID
     voter: Pseudonym
-    choice: Chosen
+    choice: ChoiceText
     value: Annotated[int, Field(ge=0, le=MILLION)] | None
     category: Annotated[str, Field(max_length=60)]
     left_side: Literal["A", "B", ""]
     rubric: RubricRef
-    elapsed_ms: Whole | None
+    elapsed_ms: Natural | None
     reputation: Positive
     unblinded: bool
     simulated: bool
@@ -265,7 +265,7 @@ class Vote(_Sealed):
     salt: Annotated[str, Field(max_length=32)]
     labels: dict[str, str | int | float | bool | list[str]] | None
     labels_sha256: Hex | Literal[""]
-    retracted: Retracted | None
+    retracted: RetractedEntry | None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -340,9 +340,9 @@ class End(_Record):
     lines: Big
 
 
-LedgerRecord: TypeAlias = Vote | EntryPart
+LedgerRecord: TypeAlias = VoteEntry | EntryPart
 _OfRun: TypeAlias = (
-    Rubric | RunPart | JudgePart | Output | Pair | VerdictPart | VoterPart | FlagPart
+    Rubric | RunPart | JudgeRecord | OutputRecord | Pair | VerdictPart | VoterPart | FlagPart
 )
 Record: TypeAlias = Header | _OfRun | LedgerRecord | End
 _RECORD: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="type")])
@@ -354,9 +354,9 @@ _RECORD: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discri
 class BundleError(Exception):
     """A bundle that cannot be read or written into the database; lines are numbered from 1."""
 
-    def __init__(self, line: int, field: str | None, why: str) -> None:
-        super().__init__(f"line {line}: {field}: {why}" if field else f"line {line}: {why}")
-        self.line, self.field, self.why = line, field, why
+    def __init__(self, line: int, field: str | None, reason: str) -> None:
+        super().__init__(f"line {line}: {field}: {reason}" if field else f"line {line}: {reason}")
+        self.line, self.field, self.reason = line, field, reason
 
 
 def is_bundle(stream: BinaryIO) -> bool:
@@ -379,7 +379,7 @@ def read(stream: BinaryIO) -> Iterator[tuple[int, Record]]:
     while line := stream.readline(MOST_BYTES + 1):
         number += 1
         record = _parsed(number, line)
-        is_misplaced = is_ledger and not isinstance(record, Vote | EntryPart | End)
+        is_misplaced = is_ledger and not isinstance(record, VoteEntry | EntryPart | End)
         is_ledger = is_ledger or is_of_ledger(record)
         if ended or is_misplaced or (number == 1) != isinstance(record, Header):
             raise BundleError(number, "type", f"{record.type!r} cannot stand here")
@@ -394,7 +394,7 @@ def read(stream: BinaryIO) -> Iterator[tuple[int, Record]]:
 
 
 def is_of_ledger(record: Record) -> bool:
-    return isinstance(record, Vote | EntryPart)
+    return isinstance(record, VoteEntry | EntryPart)
 
 
 def _parsed(number: int, line: bytes) -> Record:

@@ -21,7 +21,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from humanjudge.lib.archives import ENCRYPTED, UNREADABLE, read
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, JsonObject, loads
-from judge_eval.exchange.row_models import Broken
+from judge_eval.exchange.row_models import UnreadableFile
 
 Format = Literal["csv", "json", "jsonl", "parquet", "xlsx", "eval"]
 _SUFFIXES: Final[dict[str, Format]] = {
@@ -84,11 +84,11 @@ _MARKS: Final = (
 )
 
 
-class UnknownFormat(Broken):
+class UnknownFormat(UnreadableFile):
     """The file's format was not given and its name does not tell it."""
 
 
-class Source(NamedTuple):
+class SourceFile(NamedTuple):
     """A file, and what a person should know of how it is read.
 
     `likely` is the encoding that it may have, where that is not clear and it was left as it is.
@@ -101,14 +101,14 @@ class Source(NamedTuple):
     likely: str = ""
 
 
-class Opened(NamedTuple):
+class OpenedFiles(NamedTuple):
     """The files that hold records, ready to be read, and all members of zips by their names."""
 
-    tables: list[Source]
+    tables: list[SourceFile]
     members: dict[str, tuple[ZipFile, ZipInfo]]
 
 
-def format_of(name: str, given: str | None = None) -> Format:
+def format_of(name: str, stated_format: str | None = None) -> Format:
     """Return what a file is read as; raises UnknownFormat.
 
     Examples
@@ -116,10 +116,10 @@ def format_of(name: str, given: str | None = None) -> Format:
     >>> format_of("Votes.TSV"), format_of("upload", "jsonl")
     ('csv', 'jsonl')
     """
-    if given:
-        if given not in get_args(Format):
-            raise UnknownFormat(f"{given!r} is not one of {', '.join(get_args(Format))}")
-        return cast(Format, given)
+    if stated_format:
+        if stated_format not in get_args(Format):
+            raise UnknownFormat(f"{stated_format!r} is not one of {', '.join(get_args(Format))}")
+        return cast(Format, stated_format)
     suffix = PurePath(name).suffix.lower()
     if suffix not in _SUFFIXES:
         endings = ", ".join([*_SUFFIXES, *_PACKED])
@@ -145,11 +145,11 @@ class _Unpacking:
     def _bounded(self, read: Any, size: int) -> bytes:
         try:
             data: bytes = read(size)
-            at = self._stream.tell()
+            position = self._stream.tell()
         except DAMAGED as error:
-            raise Broken(f"cannot be unpacked: {error}") from error
-        if at > self._most:
-            raise Broken(f"unpacks to more than {self._most >> 20:,} MB")
+            raise UnreadableFile(f"cannot be unpacked: {error}") from error
+        if position > self._most:
+            raise UnreadableFile(f"unpacks to more than {self._most >> 20:,} MB")
         return data
 
 
@@ -157,58 +157,62 @@ class _Unpacking:
 
 
 def unpacked(
-    files: Iterable[Source],
+    files: Iterable[SourceFile],
     copies: ExitStack,
-    given: str | None = None,
+    stated_format: str | None = None,
     encoding: str | None = None,
     most: int = MOST_UNPACKED,
     separator: str | None = None,
-) -> Opened:
+) -> OpenedFiles:
     """Open files: unpacked, and text as UTF-8.
 
     `separator`, one of `SEPARATORS`, stands between the columns of tables, whatever their headers
     tell.
 
     What has to be copied for that is closed with `copies`. A member of a zip whose name tells no
-    format is left where it is: it may be a picture. Raises Broken where a file cannot be opened or
-    there are too many.
+    format is left where it is: it may be a picture. Raises UnreadableFile where a file cannot be
+    opened or there are too many.
     """
-    packed, opened = list[Source](), Opened([], {})
+    packed, opened = list[SourceFile](), OpenedFiles([], {})
     for name, stream, *_ in files:
         suffix = PurePath(name).suffix.lower()
         if suffix == ".gz":
             gz = _Unpacking(cast("IO[bytes]", GzipFile(fileobj=stream)), most)
-            packed.append(Source(PurePath(name).stem, cast(BinaryIO, gz)))
+            packed.append(SourceFile(PurePath(name).stem, cast(BinaryIO, gz)))
         elif suffix == ".zip":
             packed += _tables_in(name, stream, most, opened)
         else:
-            packed.append(Source(name, stream))
+            packed.append(SourceFile(name, stream))
     if not packed:
-        raise Broken("no file holds rows: one is needed beside a zip of pictures")
+        raise UnreadableFile("no file holds rows: one is needed beside a zip of pictures")
     if len(packed) > MOST_FILES:
-        raise Broken(f"{len(packed)} files with records; at most {MOST_FILES} are read at once")
+        raise UnreadableFile(
+            f"{len(packed)} files with records; at most {MOST_FILES} are read at once"
+        )
     for name, stream, *_ in packed:
-        if (form := format_of(name, given)) in ("csv", "json", "jsonl"):
-            chosen = separator if form == "csv" else None
+        if (form := format_of(name, stated_format)) in ("csv", "json", "jsonl"):
+            table_separator = separator if form == "csv" else None
             opened.tables.append(
-                _separated(_as_utf8(name, stream, encoding, copies), chosen, copies)
+                _with_separator(_as_utf8(name, stream, encoding, copies), table_separator, copies)
             )
         else:
             # A library of its own reads it back and forth.
             is_packed = isinstance(stream, _Unpacking)
             opened.tables.append(
-                Source(name, _copy(_blocks(stream), copies) if is_packed else stream)
+                SourceFile(name, _copy(_blocks(stream), copies) if is_packed else stream)
             )
     return opened
 
 
-def _tables_in(name: str, stream: BinaryIO, most: int, opened: Opened) -> Iterator[Source]:
+def _tables_in(name: str, stream: BinaryIO, most: int, opened: OpenedFiles) -> Iterator[SourceFile]:
     try:
         archive = ZipFile(stream)
-        members = [each for each in archive.infolist() if each.filename and not each.is_dir()]
+        members = [
+            member for member in archive.infolist() if member.filename and not member.is_dir()
+        ]
         if len(opened.members) + len(members) > MOST_MEMBERS:
-            raise Broken(f"more than {MOST_MEMBERS:,} files", file=name)
-        opened.members.update((each.filename, (archive, each)) for each in members)
+            raise UnreadableFile(f"more than {MOST_MEMBERS:,} files", file=name)
+        opened.members.update((member.filename, (archive, member)) for member in members)
         for member in members:
             path = PurePath(member.filename)
             # What macOS puts beside each file holds no records.
@@ -216,12 +220,12 @@ def _tables_in(name: str, stream: BinaryIO, most: int, opened: Opened) -> Iterat
             if is_hidden or path.suffix.lower() not in _SUFFIXES:
                 continue
             if member.flag_bits & ENCRYPTED:
-                raise Broken(f"{member.filename!r} is encrypted")
-            yield Source(path.name, cast(BinaryIO, _Unpacking(archive.open(member), most)))
+                raise UnreadableFile(f"{member.filename!r} is encrypted")
+            yield SourceFile(path.name, cast(BinaryIO, _Unpacking(archive.open(member), most)))
     except DAMAGED as error:
-        if isinstance(error, Broken):
+        if isinstance(error, UnreadableFile):
             raise
-        raise Broken(f"no zip that can be read: {error}", file=name) from error
+        raise UnreadableFile(f"no zip that can be read: {error}", file=name) from error
 
 
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:
@@ -235,7 +239,7 @@ def _copy(blocks: Iterable[bytes], copies: ExitStack) -> BinaryIO:
     return cast(BinaryIO, copy)
 
 
-def _separated(source: Source, separator: str | None, copies: ExitStack) -> Source:
+def _with_separator(source: SourceFile, separator: str | None, copies: ExitStack) -> SourceFile:
     if separator is None:
         return source
     line = f"{CHOSEN_SEPARATOR}{SEPARATORS[separator]}\n"
@@ -246,7 +250,7 @@ def _separated(source: Source, separator: str | None, copies: ExitStack) -> Sour
 # --- text -----------------------------------------------------------------------------------------
 
 
-def _as_utf8(name: str, stream: BinaryIO, encoding: str | None, copies: ExitStack) -> Source:
+def _as_utf8(name: str, stream: BinaryIO, encoding: str | None, copies: ExitStack) -> SourceFile:
     """Return the text of a seekable stream as UTF-8: by its mark, or as it is said to be encoded.
 
     Where nobody says it, it is read as it must be meant if that is clear, and is left as it is
@@ -254,21 +258,21 @@ def _as_utf8(name: str, stream: BinaryIO, encoding: str | None, copies: ExitStac
     """
     sample = stream.read(_SAMPLE)
     stream.seek(0)
-    chosen = next((code for mark, code in _MARKS if sample.startswith(mark)), encoding)
+    codec = next((code for mark, code in _MARKS if sample.startswith(mark)), encoding)
     note = ""
-    if chosen is None and (guesses := guessed_encodings(sample)):
+    if codec is None and (guesses := guessed_encodings(sample)):
         if len(guesses) > 1:
             near = ", ".join(guesses)
             note = f"not UTF-8; as `encoding` say which it is: {near} …"
-            return Source(name, stream, note, likely=guesses[0])
-        [chosen] = guesses
-        named = ENCODINGS.get(chosen, chosen)
+            return SourceFile(name, stream, note, likely=guesses[0])
+        [codec] = guesses
+        named = ENCODINGS.get(codec, codec)
         note = f"read as {named}; if that is wrong, say its `encoding`"
-    if chosen is None or codecs.lookup(chosen).name == "utf-8":
-        return Source(name, stream)
-    texts = codecs.iterdecode(_blocks(stream), chosen, "replace")
+    if codec is None or codecs.lookup(codec).name == "utf-8":
+        return SourceFile(name, stream)
+    texts = codecs.iterdecode(_blocks(stream), codec, "replace")
     utf8 = (text.encode("utf-8", "replace") for text in texts)
-    return Source(name, _copy(utf8, copies), note, chosen)
+    return SourceFile(name, _copy(utf8, copies), note, codec)
 
 
 def guessed_encodings(sample: bytes) -> list[str]:
@@ -302,7 +306,7 @@ def guessed_encodings(sample: bytes) -> list[str]:
 def workbook_rows(stream: BinaryIO) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """Return the names of all sheets, and the rows of the first, as CSV would hold their cells.
 
-    Raises Broken.
+    Raises UnreadableFile.
     """
     from python_calamine import CalamineError, load_workbook  # compiled, and seldom used
 
@@ -318,9 +322,9 @@ def workbook_rows(stream: BinaryIO) -> tuple[list[str], Iterator[tuple[int, list
         rows = ([_cell(value) for value in row] for row in sheet.iter_rows())
         return book.sheet_names, enumerate(rows, start=1)
     except (*DAMAGED, CalamineError) as error:
-        if isinstance(error, Broken):
+        if isinstance(error, UnreadableFile):
             raise
-        raise Broken(f"no workbook that can be read: {error}") from error
+        raise UnreadableFile(f"no workbook that can be read: {error}") from error
 
 
 def _check_sheet(member: IO[bytes], size: int) -> int:
@@ -328,21 +332,23 @@ def _check_sheet(member: IO[bytes], size: int) -> int:
 
     Return its size with this member of it.
     """
-    rest, row, column = b"", 0, b""
+    tail, row, column = b"", 0, b""
     while block := member.read(_BLOCK):
         size += len(block)
         if size > MOST_WORKBOOK:
-            raise Broken(f"a workbook of more than {MOST_WORKBOOK >> 20} MB: save it as CSV")
-        text = rest + block
+            raise UnreadableFile(
+                f"a workbook of more than {MOST_WORKBOOK >> 20} MB: save it as CSV"
+            )
+        text = tail + block
         if cells := _CELL.findall(text):
             columns, rows = map(set, zip(*cells, strict=True))
             row = max(row, *map(int, rows))
             column = max(column, *(letters.rjust(3).upper() for letters in columns))
         # The tag at its end may go on in the next block.
-        rest = text[text.rfind(b"<") :][:_SAMPLE]
+        tail = text[text.rfind(b"<") :][:_SAMPLE]
     width = reduce(lambda number, letter: 26 * number + letter - 64, column.strip(), 0)
     if row * width > MOST_CELLS:
-        raise Broken(
+        raise UnreadableFile(
             f"its last cell is {column.decode().strip()}{row}, so {row * width:,} cells would be"
             f" read, and at most {MOST_CELLS:,} are: delete what lies far out, or save it as CSV"
         )
@@ -371,7 +377,7 @@ def log_records(stream: BinaryIO) -> Iterator[tuple[int, object]]:
                 except (ValueError, BadZipFile) as error:
                     yield number, ValueError(f"{name}: {error}")
     except (*DAMAGED, KeyError) as error:
-        raise Broken(f"no log that can be read: {error}") from error
+        raise UnreadableFile(f"no log that can be read: {error}") from error
 
 
 def _json_member(archive: ZipFile, name: str) -> JsonObject:

@@ -11,8 +11,8 @@ from judge_eval.exchange.row_models import (
     MAIN,
     OF_A_PAIR,
     OUTPUTS,
-    Misfit,
-    Row,
+    ImportRow,
+    InvalidField,
     ShapeName,
     column_of,
     exchanged,
@@ -62,65 +62,65 @@ class PairDraft:
     is_fixed: bool = False
     is_changed: bool = False
     noun: ShapeName = "pair"
-    made_at: datetime | None = None
+    generated_at: datetime | None = None
     votes_wanted: int | None = None
     changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def take(self, row: Row) -> tuple[Row, dict[str, str]]:
+    def take(self, row: ImportRow) -> tuple[ImportRow, dict[str, str]]:
         """Add what a row states; return it as it is stored, and the texts of outputs that are new.
 
-        A row whose A and B are exchanged is turned. Raises Misfit where it contradicts; then
+        A row whose A and B are exchanged is turned. Raises InvalidField where it contradicts; then
         nothing of it is added.
         """
-        given, texts, changes = self._given(row)
-        if self.noun == "pair" and self._contradicted(given):
-            other_way = _exchanged(given)
-            if self._has_side_of(other_way) and not self._contradicted(other_way):
-                row, given = row.turned(), other_way
+        stated_facts, texts, changes = self._stated_facts(row)
+        if self.noun == "pair" and self._contradicted_fact(stated_facts):
+            other_way = _exchanged(stated_facts)
+            sides = [name for name in other_way if exchanged(name) != name]
+            has_same_side = any(self.facts.get(name) == other_way[name] for name in sides)
+            if has_same_side and not self._contradicted_fact(other_way):
+                row, stated_facts = row.turned(), other_way
                 texts, changes = _exchanged(texts), _exchanged(changes)
-        if name := self._contradicted(given):
-            here, before = texts.get(name, given[name]), self.facts[name]
-            before = before[_MD5_LENGTH:] if name in texts else before
-            why = f"{quote(here)}, but {self.noun} {self.name!r} has {quote(before)}"
-            raise Misfit(column_of(row, name), why)
+        if name := self._contradicted_fact(stated_facts):
+            stated_fact, stored_fact = texts.get(name, stated_facts[name]), self.facts[name]
+            stored_fact = stored_fact[_MD5_LENGTH:] if name in texts else stored_fact
+            reason = f"{quote(stated_fact)}, but {self.noun} {self.name!r} has {quote(stored_fact)}"
+            raise InvalidField(column_of(row, name), reason)
         if self.is_fixed:
             return row, {}
         new = {name: text for name, text in texts.items() if name not in self.facts}
-        self.is_changed |= any(self.facts.get(name) != value for name, value in given.items())
-        self.facts |= given
+        self.is_changed |= any(
+            self.facts.get(name) != value for name, value in stated_facts.items()
+        )
+        self.facts |= stated_facts
         self.changes |= changes
-        self.made_at = self.made_at or row.made_at
+        self.generated_at = self.generated_at or row.generated_at
         if self.votes_wanted is None:
             self.votes_wanted = row.votes_wanted
         return row, new
 
-    def _given(self, row: Row) -> tuple[Columns, dict[str, str], dict[str, tuple[str, ...]]]:
+    def _stated_facts(
+        self, row: ImportRow
+    ) -> tuple[Columns, dict[str, str], dict[str, tuple[str, ...]]]:
         """Return what a row states, by field; its outputs; and what was changed in drawings."""
         names = (*OF_A_PAIR, "metadata")
-        given = {name: value for name in names if (value := getattr(row, name))}
-        given |= {name: list(value) for name, value in given.items() if isinstance(value, tuple)}
+        facts = {name: value for name in names if (value := getattr(row, name))}
+        facts |= {name: list(value) for name, value in facts.items() if isinstance(value, tuple)}
         texts: dict[str, str] = {}
         changes: dict[str, tuple[str, ...]] = {}
         for name in OUTPUTS:
             text = getattr(row, name)
             if text is None:
                 continue
-            if given.get("kind", self.facts.get("kind")) == "svg":
+            if facts.get("kind", self.facts.get("kind")) == "svg":
                 # Drawings get what drawings that are generated here are given, too.
                 drawing = with_namespaces(text)
                 text = drawing.output
                 changes |= {name: drawing.changes} if drawing.changes else {}
-            texts[name], given[name] = text, mark(text)
-        return given, texts, changes
+            texts[name], facts[name] = text, mark(text)
+        return facts, texts, changes
 
-    def _has_side_of(self, given: Columns) -> bool:
-        """Say whether a side that is described here is the same one there."""
-        sides = [name for name in given if exchanged(name) != name]
-        return any(name in self.facts and self.facts[name] == given[name] for name in sides)
-
-    def _contradicted(self, given: Columns) -> str | None:
-        """Return the first fact that is another here, if there is one."""
-        for name, value in given.items():
+    def _contradicted_fact(self, stated_facts: Columns) -> str | None:
+        for name, value in stated_facts.items():
             is_guess = name == "kind" and not self.facts.keys() & {*OUTPUTS}
             if not is_guess and self.facts.get(name, value) != value:
                 return name
@@ -143,24 +143,24 @@ def _exchanged(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
 # --- verdicts and votes ---------------------------------------------------------------------------
 
 
-def verdict_of(row: Row, rule: str, labels: Columns | None) -> Columns:
-    """Return the columns of a row's verdict, but for its judge and its item; raises Misfit.
+def verdict_of(row: ImportRow, rule: str, labels: Columns | None) -> Columns:
+    """Return the columns of a row's verdict, but for its judge and its item; raises InvalidField.
 
     What is said of a single item is in the labels.
     """
     winner: str = row.verdict or ""
     consistent, picks, first_picks = row.consistent, list[str](), None
     if row.pick_ab and row.pick_ba:
-        as_stored, unswapped = ParsedVerdict(row.pick_ab), ParsedVerdict(row.pick_ba)
-        both = combine(as_stored, swap(unswapped), is_decided_by_one=rule == "decided")
-        winner, consistent, first_picks = both.winner, both.consistent, both.first_picks
-        picks = list(both.picks)
+        stored_pick, swapped_pick = ParsedVerdict(row.pick_ab), ParsedVerdict(row.pick_ba)
+        verdict = combine(stored_pick, swap(swapped_pick), is_decided_by_one=rule == "decided")
+        winner, consistent, first_picks = verdict.winner, verdict.consistent, verdict.first_picks
+        picks = list(verdict.picks)
         # Whatever they count as, a source calls two orders that disagree a tie.
         if row.verdict not in (None, winner):
-            why = f"{row.verdict}, but its picks in both orders make it {winner}"
-            raise Misfit("verdict", why)
+            reason = f"{row.verdict}, but its picks in both orders make it {winner}"
+            raise InvalidField("verdict", reason)
     if consistent is False and winner != "tie" and rule != "decided":
-        raise Misfit("verdict", f"two orders that disagree are a tie, not {winner}")
+        raise InvalidField("verdict", f"two orders that disagree are a tie, not {winner}")
     cost_nano = None if row.cost_usd is None else round(row.cost_usd * _NANO)
     return {
         "state": "failed" if row.error else "done",
@@ -187,7 +187,7 @@ def by_rule(winner: str, consistent: bool | None, rule: str) -> str:
     return WRONG if is_wrong else winner
 
 
-def vote_of(row: Row, labels: Columns | None) -> Columns:
+def vote_of(row: ImportRow, labels: Columns | None) -> Columns:
     """Return what a row states of its vote, by the columns of an entry."""
     return {
         "at": row.voted_at and row.voted_at.isoformat(),
@@ -208,32 +208,33 @@ COMPARED: Final = {
 _FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
 
 
-def check_consistent(table: str, row: Row, given: Columns, before: Columns) -> None:
-    """Raise Misfit where a verdict or vote contradicts what its judge or voter said before."""
-    given, before = _answered(given, COMPARED[table][0]), _answered(before, COMPARED[table][0])
+def check_consistent(table: str, row: ImportRow, statement: Columns, earlier: Columns) -> None:
+    """Raise InvalidField where a statement contradicts what its judge or voter said before."""
+    choice = COMPARED[table][0]
+    statement, earlier = _with_answer(statement, choice), _with_answer(earlier, choice)
     for column in COMPARED[table]:
         # What is not stated contradicts nothing; but of a verdict it says that it failed.
         unstated = "failed" if column == "winner" else None
         value, facts = (
             unstated if columns[column] in ("", []) else columns[column]
-            for columns in (given, before)
+            for columns in (statement, earlier)
         )
         if value is not None and value != facts:
             name = row.judge if table == "verdict" else row.voter
-            before_it = f"{name} said {quote(facts)} on {row.shape} {row.item!r} before"
+            earlier_answer = f"{name} said {quote(facts)} on {row.shape} {row.item!r} before"
             field = column_of(row, _FIELDS.get(column, column))
-            raise Misfit(field, f"{quote(value)}, but {before_it}")
+            raise InvalidField(field, f"{quote(value)}, but {earlier_answer}")
 
 
-def _answered(given: Columns, choice: str) -> Columns:
+def _with_answer(statement: Columns, choice: str) -> Columns:
     """Return a vote or verdict with its answer in place of a choice, where that is not known."""
-    labels = dict(given["labels"] or {})
+    labels = dict(statement["labels"] or {})
     if MAIN not in labels:
-        return given
-    return {**given, choice: labels.pop(MAIN), "labels": labels or None}
+        return statement
+    return {**statement, choice: labels.pop(MAIN), "labels": labels or None}
 
 
-def of_another_shape(row: Row) -> str:
+def of_another_shape(row: ImportRow) -> str:
     """Return why a row cannot stand beside others that are not about what it is about."""
     return {
         "pair": "a pair; this run is made of single items",

@@ -12,7 +12,6 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from pydantic import BaseModel
 
-from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange import bundle
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import with_costs
@@ -32,7 +31,7 @@ _OF_ENTRY: Final = {
     "voter": "voter__pseudonym",
     "target": "target__uid",
 }
-_MADE: Final = {"type", "rubric", "labels_sha256", "retracted"}
+_COMPUTED_FIELDS: Final = {"type", "rubric", "labels_sha256", "retracted"}
 _OF_THESE: Final = "kind payload rubric__name rubric__version retracted_seq retracted_at".split()
 Part = TypeVar("Part", bound=BaseModel)
 Row = TypeVar("Row")
@@ -58,14 +57,14 @@ def export_project(project: Project) -> Iterator[str]:
     """
     refuse_whole_ledgers(project.pk)
     fresh, runs = _project_with_runs(project)
-    return _lines(fresh, runs, _sealed(fresh, runs))
+    return _lines(fresh, runs, _sealed_entries(fresh, runs))
 
 
 def project_rows(project: Project) -> Iterator[str]:
     """Yield the lines of a project's bundle that stand before the ledger, without its drafts."""
     fresh, runs = _project_with_runs(project)
     runs = [run for run in runs if run.state != Run.State.DRAFT]
-    for record in _rows(fresh, runs, _sealed(fresh, runs)):
+    for record in _rows(fresh, runs, _sealed_entries(fresh, runs)):
         yield record.model_dump_json()
 
 
@@ -75,7 +74,7 @@ def project_ledger(project: Project, runs: Collection[UUID], last: int) -> Itera
     Raises LedgerNotWhole where it holds entries of runs that are not among these.
     """
     existing = list(Run.objects.filter(pk__in=runs, queue__project=project))
-    sealed = _sealed(project, existing).filter(seq__lte=last)
+    sealed = _sealed_entries(project, existing).filter(seq__lte=last)
     if len(existing) < len(runs) or sealed.count() < last:
         raise LedgerNotWhole
     for record in _ledger(sealed, {run.queue_id: run.pk for run in existing}):
@@ -87,7 +86,7 @@ def _project_with_runs(project: Project) -> tuple[Project, list[Run]]:
     return fresh, list(Run.objects.filter(queue__project=fresh).order_by("created_at", "pk"))
 
 
-def _sealed(project: Project, runs: Sequence[Run]) -> QuerySet[Entry]:
+def _sealed_entries(project: Project, runs: Sequence[Run]) -> QuerySet[Entry]:
     of_runs = Q(queue__isnull=True) | Q(queue__run__in=runs)
     return Entry.objects.filter(of_runs, project=project, seq__lte=project.head_seq)
 
@@ -114,9 +113,11 @@ def _rows(
     yield bundle.Header(project=part, runs=[run.pk for run in runs])
     # The rubrics that these runs ask now, and those that their votes answered.
     answered = sealed.filter(kind=Entry.Kind.VOTE).order_by().values("rubric").distinct()
-    used = Q(queues__run__in=runs) | Q(pk__in=answered)
+    is_needed = Q(queues__run__in=runs) | Q(pk__in=answered)
     rubrics = (
-        VoterPrompt.objects.filter(used, project=project).distinct().order_by("name", "version")
+        VoterPrompt.objects.filter(is_needed, project=project)
+        .distinct()
+        .order_by("name", "version")
     )
     names = bundle.Rubric.model_fields.keys() - {"type"}
     yield from (bundle.Rubric(**row) for row in rubrics.values(*names))
@@ -128,8 +129,8 @@ def _rows(
         | Q(Exists(flags.filter(voter=OuterRef("pk")))),
         project=project,
     )
-    yield from _read(bundle.VoterPart, voters, "pseudonym")
-    yield from _read(bundle.FlagPart, flags, "pk", comparison="item", voter="voter__pseudonym")
+    yield from _records(bundle.VoterPart, voters, "pseudonym")
+    yield from _records(bundle.FlagPart, flags, "pk", comparison="item", voter="voter__pseudonym")
 
 
 def _run(run: Run) -> Iterator[bundle.Record]:
@@ -141,34 +142,36 @@ def _run(run: Run) -> Iterator[bundle.Record]:
         is_open=run.queue.is_open,
         **{name: getattr(run.queue if name in bundle.OF_QUEUE else run, name) for name in names},
     )
-    yield from _read(bundle.JudgePart, run.judges.all(), "position")
+    yield from _records(bundle.JudgeRecord, run.judges.all(), "position")
     pairs = Item.objects.filter(queue=run.queue_id)
     yield from _outputs(pairs)
     # What is asked for, without the votes that a dispute added: these follow from the ledger again.
     without_extra = pairs.annotate(required=F("votes_wanted") - F("extra_votes"))
-    yield from _read(
+    yield from _records(
         bundle.Pair, without_extra, "position", run="queue__run", votes_wanted="required"
     )
     verdicts = with_costs(Verdict.objects.filter(judge__run=run)).order_by("item__position", "pk")
     paths = {"comparison": "item", "cost_nano": "all_nano", "unpriced": "all_unpriced"}
     for items in chunks(pairs.only("position"), "position", AT_ONCE):
-        yield from _read(bundle.VerdictPart, verdicts.filter(item__in=items), **paths)
+        yield from _records(bundle.VerdictPart, verdicts.filter(item__in=items), **paths)
 
 
-def _outputs(pairs: QuerySet[Item]) -> Iterator[bundle.Output]:
-    seen: set[UUID] = set()
+def _outputs(pairs: QuerySet[Item]) -> Iterator[bundle.OutputRecord]:
+    exported_pks: set[UUID] = set()
     for items in chunks(pairs.only("position", "a", "b"), "position", AT_ONCE):
-        used = {each for item in items for each in (item.a_id, item.b_id) if each}
-        new = Inference.objects.filter(pk__in=used - seen).order_by("pk")
-        seen |= used
-        for output in _read(bundle.Output, new):
+        output_pks = {pk for item in items for pk in (item.a_id, item.b_id) if pk}
+        new = Inference.objects.filter(pk__in=output_pks - exported_pks).order_by("pk")
+        exported_pks |= output_pks
+        for output in _records(bundle.OutputRecord, new):
             # A picture stands in the place of its address: it is nowhere else.
             is_picture = output.kind == "image"
             text = {"output": data_url(output.output)} if is_picture else {}
             yield output.model_copy(update=text)
 
 
-def _read(record: type[Part], rows: QuerySet[Any], order: str = "", **paths: str) -> Iterator[Part]:
+def _records(
+    record: type[Part], rows: QuerySet[Any], order: str = "", **paths: str
+) -> Iterator[Part]:
     """Yield rows as records; with an `order`, as in `in_chunks`, few of them are held at once."""
     paths = {name: name for name in record.model_fields if name != "type"} | paths
     named = rows.values(*paths.values(), *([order] if order else []))
@@ -185,26 +188,34 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
     # When votes were taken back, as far as the export knows.
     retractions = sealed.filter(seq=OuterRef("retracted_seq")).values("at")
     entries = sealed.annotate(retracted_at=Subquery(retractions))
-    vote, other = (
-        {name: _OF_ENTRY.get(name, name) for name in record.model_fields if name not in _MADE}
-        for record in (bundle.Vote, bundle.EntryPart)
+    vote_columns, entry_columns = (
+        {
+            name: _OF_ENTRY.get(name, name)
+            for name in record.model_fields
+            if name not in _COMPUTED_FIELDS
+        }
+        for record in (bundle.VoteEntry, bundle.EntryPart)
     )
     # Rows as dictionaries: three objects of Django for each take three times as long.
-    columns = {*vote.values(), *other.values(), *_OF_THESE}
+    columns = {*vote_columns.values(), *entry_columns.values(), *_OF_THESE}
     for row in in_chunks(entries.values(*columns), "seq"):
         is_vote = row["kind"] == Entry.Kind.VOTE
-        fields = {name: row[path] for name, path in (vote if is_vote else other).items()}
+        fields = {
+            name: row[path] for name, path in (vote_columns if is_vote else entry_columns).items()
+        }
         fields |= {
             "hash": bytes(row["hash"]).hex(),
             "run": runs[row["queue"]] if row["queue"] else None,
         }
-        yield bundle.Vote(**fields, **_of_vote(row)) if is_vote else bundle.EntryPart(**fields)
-
-
-def _of_vote(row: JsonObject) -> JsonObject:
-    back = {"seq": row["retracted_seq"], "at": row["retracted_at"]}
-    return {
-        "rubric": {"name": row["rubric__name"], "version": row["rubric__version"]},
-        "labels_sha256": (row["payload"] or {"labels_sha256": ""})["labels_sha256"],
-        "retracted": back if row["retracted_at"] else None,
-    }
+        if not is_vote:
+            yield bundle.EntryPart(**fields)
+            continue
+        retracted = None
+        if row["retracted_at"]:
+            retracted = bundle.RetractedEntry(seq=row["retracted_seq"], at=row["retracted_at"])
+        yield bundle.VoteEntry(
+            **fields,
+            rubric=bundle.RubricRef(name=row["rubric__name"], version=row["rubric__version"]),
+            labels_sha256=(row["payload"] or {"labels_sha256": ""})["labels_sha256"],
+            retracted=retracted,
+        )

@@ -36,17 +36,17 @@ Lines = Callable[[Run], Iterator[str]]
 Rows = Callable[[Run], Iterator[JsonObject]]
 
 
-def _each_on_a_line(rows: Rows) -> Lines:
+def _json_lines(rows: Rows) -> Lines:
     return lambda run: (json.dumps(row, ensure_ascii=False) + "\n" for row in rows(run))
 
 
-def _as_one_list(rows: Rows) -> Lines:
+def _json_list(rows: Rows) -> Lines:
     def lines(run: Run) -> Iterator[str]:
-        before = "["
+        delimiter = "["
         for row in rows(run):
-            yield f"{before}\n{json.dumps(row, ensure_ascii=False)}"
-            before = ","
-        yield "[]\n" if before == "[" else "\n]\n"
+            yield f"{delimiter}\n{json.dumps(row, ensure_ascii=False)}"
+            delimiter = ","
+        yield "[]\n" if delimiter == "[" else "\n]\n"
 
     return lines
 
@@ -110,33 +110,33 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "Preference pairs, DPO (JSON Lines)",
         "To train a model with trl: the pairs on which most votes prefer one output.",
         "-dpo.jsonl",
-        _each_on_a_line(training.dpo),
+        _json_lines(training.dpo),
         (COMPARISON.name,),
     ),
     "kto": Format(
         "Rated outputs, KTO (JSON Lines)",
         "To train a model with trl: outputs that most votes find good, or bad.",
         "-kto.jsonl",
-        _each_on_a_line(training.kto),
+        _json_lines(training.kto),
         (COMPARISON.name, "pass_flag"),
     ),
     "judge-training": Format(
         "Judge training (JSON Lines)",
         "To train or to prompt a judge: outputs, what most people say of them, and why.",
         "-judge-training.jsonl",
-        _each_on_a_line(training.judge_rows),
+        _json_lines(training.judge_rows),
     ),
     "label-studio": Format(
         "Label Studio (JSON)",
         "Tasks for Label Studio: votes are annotations, verdicts are predictions.",
         "-label-studio.json",
-        _as_one_list(training.label_studio),
+        _json_list(training.label_studio),
     ),
     "argilla": Format(
         "Argilla (JSON)",
         "Records for Argilla: votes are responses, what most judges say is a suggestion.",
         "-argilla.json",
-        _as_one_list(training.argilla),
+        _json_list(training.argilla),
     ),
     "votes": Format(
         "Votes for GrandJury (CSV)",
@@ -157,16 +157,16 @@ def with_ends(lines: Iterable[str]) -> Iterator[str]:
     return (f"{line}\n" for line in lines)
 
 
-def export(run: Run, name: FormatName, who: Reader) -> StreamingHttpResponse:
+def export(run: Run, name: FormatName, reader: Reader) -> StreamingHttpResponse:
     """Return a run as a file; who gets it knows from then on what judges and others say."""
-    chosen = FORMATS[name]
-    is_whole, pieces = name == "ledger", chosen.pieces(run)
-    seen = Run.objects.filter(queue__project=run.queue.project) if is_whole else [run]
-    note_runs_seen(who, seen)
-    file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{chosen.ending}"
+    export_format = FORMATS[name]
+    is_whole, pieces = name == "ledger", export_format.pieces(run)
+    runs = Run.objects.filter(queue__project=run.queue.project) if is_whole else [run]
+    note_runs_seen(reader, runs)
+    file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{export_format.ending}"
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     blocks = in_blocks(pieces)
-    return StreamingHttpResponse(blocks, content_type=chosen.content_type, headers=headers)
+    return StreamingHttpResponse(blocks, content_type=export_format.content_type, headers=headers)
 
 
 def in_blocks(pieces: Iterable[str] | Iterable[bytes]) -> Iterator[bytes]:

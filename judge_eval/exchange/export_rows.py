@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from humanjudge.lib.text import harmless
-from judge_eval.exchange.import_write import KEPT
+from judge_eval.exchange.import_write import RESERVED_METADATA
 from judge_eval.exchange.row_models import PICKS, SHAPES, Values
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
@@ -47,8 +47,7 @@ class JudgedItem(NamedTuple):
 
     @property
     def done(self) -> list[Verdict]:
-        """The verdicts that have not failed."""
-        return [each for each in self.verdicts if each.state == Verdict.State.DONE]
+        return [verdict for verdict in self.verdicts if verdict.state == Verdict.State.DONE]
 
 
 def judged_items(run: Run) -> Iterator[JudgedItem]:
@@ -104,20 +103,20 @@ def run_csv(run: Run) -> Iterator[str]:
     columns = [name for name in fields if name not in absent]
     # The mark in front makes Excel read the file as UTF-8.
     yield "\ufeff" + _line([*columns, *(harmless(f"labels.{name}") for name in labels)])
-    for about, statements in _statements(run):
+    for item_cells, statements in _statements(run):
         for cells in statements or [{}]:
             answers = cells.get("labels") or {}
-            row = [*map((about | cells).get, columns), *map(answers.get, labels)]
+            row = [*map((item_cells | cells).get, columns), *map(answers.get, labels)]
             yield _line(map(_cell, row))
 
 
 def run_rows(run: Run) -> Iterator[str]:
     """Yield the same as JSON Lines: an item first, with its texts, then what is said of it."""
-    for about, statements in _statements(run):
-        name, value = next(iter(about.items()))
-        for row in (about, *({name: value} | cells for cells in statements)):
-            given = {key: cell for key, cell in row.items() if cell not in (None, {})}
-            yield json.dumps(given, ensure_ascii=False, default=timestamp) + "\n"
+    for item_cells, statements in _statements(run):
+        name, value = next(iter(item_cells.items()))
+        for row in (item_cells, *({name: value} | cells for cells in statements)):
+            filled_cells = {key: cell for key, cell in row.items() if cell not in (None, {})}
+            yield json.dumps(filled_cells, ensure_ascii=False, default=timestamp) + "\n"
 
 
 def _cell(value: object) -> object:
@@ -141,8 +140,11 @@ def _line(cells: Iterable[object]) -> str:
 def _label_names(run: Run) -> list[str]:
     """Return the further tasks that votes and verdicts answer: each is a column."""
     rows: Iterable[QuerySet[Any]] = (_votes(run), _verdicts(run))
-    stored = (it.filter(labels__isnull=False).values_list("labels", flat=True) for it in rows)
-    answers = chain.from_iterable(each.iterator() for each in stored)
+    stored = (
+        statements.filter(labels__isnull=False).values_list("labels", flat=True)
+        for statements in rows
+    )
+    answers = chain.from_iterable(label_lists.iterator() for label_lists in stored)
     return sorted({name for labels in answers for name in labels or ()} - {_task(run)})
 
 
@@ -159,30 +161,32 @@ def _statements(run: Run) -> Iterator[tuple[Values, list[Values]]]:
         run.judges.exclude(description="").values_list("pk", "description")
     )
     for judged in judged_items(run):
-        about = {noun: judged.name} | _about(judged.item) | {"run_question": question}
+        item_cells = {noun: judged.name} | _item_cells(judged.item) | {"run_question": question}
         question = None
         rows = [
-            _verdict(each, judged.item, task)
+            _verdict(verdict, judged.item, task)
             | {
-                "judge": names[each.judge_id],
-                "judge_description": descriptions.pop(each.judge_id, None),
+                "judge": names[verdict.judge_id],
+                "judge_description": descriptions.pop(verdict.judge_id, None),
             }
-            for each in judged.verdicts
+            for verdict in judged.verdicts
         ]
-        yield about, rows + [_vote(each, asks, task) for each in judged.votes]
+        yield item_cells, rows + [_vote(vote, asks, task) for vote in judged.votes]
 
 
-def _about(item: Item) -> Values:
-    about = {
+def _item_cells(item: Item) -> Values:
+    cells = {
         "prompt": item.a.prompt or None,
         "kind": item.a.kind,
         "tags": item.a.tags or None,
         "cluster": item.prompt_key,
     }
     if item.b is None:
-        metadata = {name: it for name, it in item.a.metadata.items() if name not in KEPT}
-        return about | _output(item.a) | {"time": item.a.created_at, "metadata": metadata}
-    return about | _output(item.a, "_a") | _output(item.b, "_b")
+        metadata = {
+            name: fact for name, fact in item.a.metadata.items() if name not in RESERVED_METADATA
+        }
+        return cells | _output(item.a) | {"time": item.a.created_at, "metadata": metadata}
+    return cells | _output(item.a, "_a") | _output(item.b, "_b")
 
 
 def _output(output: Inference, side: str = "") -> Values:
@@ -206,7 +210,7 @@ def _verdict(verdict: Any, item: Item, task: str) -> Values:
         "cost_usd": None if nano is None else nano / 10**9,
         "unpriced": verdict.all_unpriced,
         "latency_ms": verdict.latency_ms,
-        "labels": _further(verdict.labels, task),
+        "labels": _other_labels(verdict.labels, task),
     }
 
 
@@ -220,11 +224,11 @@ def _vote(vote: Entry, asks: Options, task: str) -> Values:
         "voted_at": vote.at,
         "comment": vote.comment or None,
         "voter_group": vote.voter.group or None,
-        "labels": _further(vote.labels, task),
+        "labels": _other_labels(vote.labels, task),
     }
 
 
-def _further(labels: Values | None, task: str) -> Values:
+def _other_labels(labels: Values | None, task: str) -> Values:
     return {name: label for name, label in (labels or {}).items() if name != task}
 
 
@@ -286,9 +290,11 @@ def _matrix(run: Run) -> tuple[list[str], Iterator[list[Label]]]:
     def rows() -> Iterator[list[Label]]:
         for judged in judged_items(run):
             cells: dict[Any, Label] = {v.voter_id: grade_of(v, asks, task) for v in judged.votes}
-            for each in judged.verdicts:
-                grade = each.score_a if asks.takes_grades else None
-                cells[each.judge_id] = label_of(each, each.winner, task) if grade is None else grade
+            for verdict in judged.verdicts:
+                grade = verdict.score_a if asks.takes_grades else None
+                cells[verdict.judge_id] = (
+                    label_of(verdict, verdict.winner, task) if grade is None else grade
+                )
             yield [judged.name, *map(cells.get, (*people, *judges))]
 
     return names, rows()
@@ -307,9 +313,9 @@ def grandjury_votes(run: Run) -> Iterator[str]:
     for judged in judged_items(run):
         for vote in judged.votes:
             assert vote.voter is not None  # it is a vote
-            about = (vote.voter.pseudonym, timestamp(vote.at), vote.rubric)
+            vote_cells = (vote.voter.pseudonym, timestamp(vote.at), vote.rubric)
             for output, grade in zip(judged.item.outputs, _grades(judged.item, vote), strict=False):
-                yield _line((output.pk, float(grade), *about))
+                yield _line((output.pk, float(grade), *vote_cells))
 
 
 def _grades(item: Item, vote: Entry) -> tuple[float, ...]:

@@ -49,9 +49,9 @@ class Expression:
 
     Examples
     --------
-    >>> Expression("turns[-1].text").of({"turns": [{"text": "Hi"}, {"text": "Ho"}]})
+    >>> Expression("turns[-1].text").evaluate({"turns": [{"text": "Hi"}, {"text": "Ho"}]})
     'Ho'
-    >>> Expression("winner (human)").of({"winner (human)": "A"})
+    >>> Expression("winner (human)").evaluate({"winner (human)": "A"})
     'A'
     """
 
@@ -79,7 +79,7 @@ class Expression:
         """The columns that it may read."""
         return {self.text, *_fields(self._parsed)} if self.is_path else {self.text}
 
-    def of(self, record: JsonObject) -> object:
+    def evaluate(self, record: JsonObject) -> object:
         """Return what it finds in a record, or None; raises ValueError."""
         if self._parsed is None or self.text in record:
             return record.get(self.text)
@@ -87,8 +87,8 @@ class Expression:
             value = _Bounded().visit(self._parsed, record)
             _check_size(value)
         except (JMESPathError, RecursionError, OverflowError) as error:
-            why = " ".join(str(error).split())[:200] or "nested too deeply"
-            raise ValueError(f"{self.text!r} cannot be evaluated: {why}") from error
+            reason = " ".join(str(error).split())[:200] or "nested too deeply"
+            raise ValueError(f"{self.text!r} cannot be evaluated: {reason}") from error
         return value
 
 
@@ -105,10 +105,10 @@ def _check_size(value: object) -> None:
 
 
 def _fields(node: Any) -> set[str]:
-    own = {node["value"]} if node["type"] == "field" else set()
+    field_names = {node["value"]} if node["type"] == "field" else set()
     # Those of a slice are numbers.
     inner = [child for child in node.get("children", ()) if isinstance(child, dict)]
-    return own.union(*map(_fields, inner))
+    return field_names.union(*map(_fields, inner))
 
 
 def paths_of(record: JsonObject, depth: int = 4) -> Iterator[tuple[str, object]]:
@@ -123,23 +123,23 @@ def paths_of(record: JsonObject, depth: int = 4) -> Iterator[tuple[str, object]]
     """
     for name, value in record.items():
         yield name, value
-        yield from _within(_step(name), value, depth)
+        yield from _child_paths(_step(name), value, depth)
 
 
-def _within(path: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
+def _child_paths(path: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
     inner: list[tuple[str, object]] = []
     if isinstance(value, dict):
-        inner = [(f"{path}.{_step(name)}", one) for name, one in value.items()]
+        inner = [(f"{path}.{_step(name)}", child) for name, child in value.items()]
     elif isinstance(value, list) and value and isinstance(value[0], dict | list):
         if conversation(value):
             yield f"{path}[:-1]", value[:-1]
-            what = "content" if "content" in value[-1] else "value"
-            yield f"{path}[-1].{what}", value[-1][what]
+            key = "content" if "content" in value[-1] else "value"
+            yield f"{path}[-1].{key}", value[-1][key]
             return
         inner = [(f"{path}[{end}]", value[end]) for end in (0, -1)[: len(value)]]
-    for each, one in inner if depth else ():
-        yield each, one
-        yield from _within(each, one, depth - 1)
+    for child_path, child in inner if depth else ():
+        yield child_path, child
+        yield from _child_paths(child_path, child, depth - 1)
 
 
 def _step(name: str) -> str:

@@ -117,7 +117,7 @@ def group(raw: object) -> str | None:
         raise Unfit(str(odd)) from odd
 
 
-def _one_of(meanings: dict[str, object], **also: str) -> Converter:
+def _word_converter(meanings: dict[str, object], **also: str) -> Converter:
     """Return what takes one of some words, whatever its case, or what another stands for."""
     synonyms = {word.lower(): meaning for word, meaning in (meanings | also).items()}
 
@@ -137,7 +137,7 @@ _SPELLINGS: Final = {
     "tie": "draw, equal, same, =, a=b, b=a, c, [[c]]",
     "both_bad": "tie (bothbad), bothbad, both bad, both are bad, neither",
 }
-choice: Final = _one_of(
+choice: Final = _word_converter(
     {choice: choice for choice in CHOICES},
     **{word: choice for choice, words in _SPELLINGS.items() for word in words.split(", ")},
 )
@@ -156,9 +156,9 @@ def winner_of(a: float | None, b: float | None, within: float = 0) -> str | None
     return "tie" if abs(a - b) <= within else "A" if a > b else "B"
 
 
-side: Final = _one_of({side: side for side in SIDES})
-kind: Final = _one_of({"svg": "svg", "text": "text", "code": "code", "image": "image"})
-flag: Final = _one_of({"true": True, "false": False})
+side: Final = _word_converter({side: side for side in SIDES})
+kind: Final = _word_converter({"svg": "svg", "text": "text", "code": "code", "image": "image"})
+flag: Final = _word_converter({"true": True, "false": False})
 
 
 def number(raw: object) -> int | float | None:
@@ -203,24 +203,24 @@ share: Final = within(1)
 
 def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:
     """Return in UTC an ISO 8601 time of a day; `zone` is that of times that name none."""
-    at = _parsed(raw) if isinstance(raw, str) else raw
-    if isinstance(at, int | float) and not isinstance(at, bool):
-        at = _since_1970(number(at) or 0)
-    if at is None:
+    parsed_time = _parse_time(raw) if isinstance(raw, str) else raw
+    if isinstance(parsed_time, int | float) and not isinstance(parsed_time, bool):
+        parsed_time = _time_since_1970(number(parsed_time) or 0)
+    if parsed_time is None:
         return None
-    if not isinstance(at, datetime):
+    if not isinstance(parsed_time, datetime):
         raise Unfit(f"must be an ISO 8601 time, not {_kind_of(raw)}")
-    if at.utcoffset() is None:
+    if parsed_time.utcoffset() is None:
         if zone is None:
-            raise Unfit(f"{at.isoformat()} names no time zone")
-        at = at.replace(tzinfo=zone)
+            raise Unfit(f"{parsed_time.isoformat()} names no time zone")
+        parsed_time = parsed_time.replace(tzinfo=zone)
     try:
-        return at.astimezone(UTC)
+        return parsed_time.astimezone(UTC)
     except OverflowError as error:
-        raise Unfit(f"{at.isoformat()} is out of range in UTC") from error
+        raise Unfit(f"{parsed_time.isoformat()} is out of range in UTC") from error
 
 
-def _since_1970(number: float) -> datetime:
+def _time_since_1970(number: float) -> datetime:
     seconds = number
     while seconds >= _LATEST:
         seconds /= 1000
@@ -229,19 +229,19 @@ def _since_1970(number: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _parsed(raw: str) -> datetime | float | None:
+def _parse_time(raw: str) -> datetime | float | None:
     bare = raw.strip()
     if not bare:
         return None
     if _SINCE_1970.fullmatch(bare):
         return float(bare)
     try:
-        at = datetime.fromisoformat(bare)
+        parsed_time = datetime.fromisoformat(bare)
     except ValueError as error:
         raise Unfit(f"{shorten(raw)!r} is not an ISO 8601 time") from error
     if len(bare) <= len("2026-11-21"):
         raise Unfit(f"{shorten(raw)!r} has no time of day")
-    return at
+    return parsed_time
 
 
 def zone_of(raw: object) -> tzinfo:

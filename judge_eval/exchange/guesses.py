@@ -236,5 +236,5 @@ def _add_texts(roles: dict[str, str], facts: Mapping[str, ColumnFacts]) -> None:
     has_prompt = "prompt" in taken_roles
     if not 2 <= len(texts) <= 3 - has_prompt:
         return  # of so many nobody can say which
-    wanted = ("output_a", "output_b") if len(texts) == 2 else ("prompt", "output_a", "output_b")
-    roles.update(zip(texts, wanted, strict=True))
+    text_roles = ("output_a", "output_b") if len(texts) == 2 else ("prompt", "output_a", "output_b")
+    roles.update(zip(texts, text_roles, strict=True))

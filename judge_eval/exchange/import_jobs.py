@@ -31,7 +31,7 @@ from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.exchange import containers, mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
-from judge_eval.exchange.containers import Source, UnknownFormat, format_of
+from judge_eval.exchange.containers import SourceFile, UnknownFormat, format_of
 from judge_eval.exchange.formats import read as read_file
 from judge_eval.exchange.guesses import ColumnFacts
 from judge_eval.exchange.import_pictures import Pictures
@@ -49,7 +49,15 @@ from judge_eval.exchange.import_steps import LEASE, LeaseLost, mine, note, remov
 from judge_eval.exchange.import_write import Writing
 from judge_eval.exchange.preview import PreviewRequest, preview
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.row_models import ITEMS, SHAPES, Broken, Item, Note, RowError, Shape
+from judge_eval.exchange.row_models import (
+    ITEMS,
+    SHAPES,
+    Item,
+    Note,
+    RowError,
+    Shape,
+    UnreadableFile,
+)
 from judge_eval.models import UPLOADED, Import, Run
 from judge_eval.selectors import switched_off
 from voting.access import projects_where
@@ -60,7 +68,7 @@ MOST_ATTEMPTS: Final = 3
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 # What no worker has taken up by then was lost on its way to the workers.
 TAKEN_UP_WITHIN: Final = timedelta(seconds=5)
-KEPT: Final = timedelta(days=30)
+RETENTION: Final = timedelta(days=30)
 # Files that were brought on the page and not imported.
 FILES_KEPT: Final = timedelta(days=1)
 # Of all projects, and of one: its queue does not use up that of the others.
@@ -89,12 +97,12 @@ logger = logging.getLogger(__name__)
 
 
 def form_of(
-    sources: Sequence[Source], options: object, columns: object, file_format: str | None
+    sources: Sequence[SourceFile], options: object, columns: object, file_format: str | None
 ) -> JsonObject:
     """Return what is stated beside files, checked, as an import keeps it; raises ConfigInvalid."""
-    how = validated(ImportOptions, options)
+    import_options = validated(ImportOptions, options)
     if columns is not None:
-        mapping.parse(columns, _shape_of(how.vote_kind))
+        mapping.parse(columns, _shape_of(import_options.vote_kind))
     try:
         for source in sources:
             # What a zip holds is looked at by a worker.
@@ -105,7 +113,7 @@ def form_of(
     return {"options": options, "mapping": columns, "format": file_format}
 
 
-def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[Source]:
+def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[SourceFile]:
     """Return files that were posted, if they are not too many or too large."""
     number, most = settings.IMPORT_MAX_FILES, settings.IMPORT_MAX_MB
     if not 0 < len(files) <= number:
@@ -113,7 +121,7 @@ def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[Source]:
     for file in files:
         if (file.size or 0) > most << 20:
             raise ImportTooLarge(f"{file.name} has more than {most} MB")
-    return [Source(file.name or "file", cast(BinaryIO, file.file)) for file in files]
+    return [SourceFile(file.name or "file", cast(BinaryIO, file.file)) for file in files]
 
 
 def check_length(length: str) -> None:
@@ -122,7 +130,7 @@ def check_length(length: str) -> None:
         raise ImportTooLarge(f"at most {settings.IMPORT_MAX_TOTAL_MB:,} MB at once")
 
 
-def recognise(job: Import, sources: Sequence[Source]) -> None:
+def recognise(job: Import, sources: Sequence[SourceFile]) -> None:
     """Note whether files are a bundle, which comes alone and is a run of its own."""
     job.is_bundle, job.form = is_bundle(sources[0].stream), {}
     if job.is_bundle and len(sources) > 1:
@@ -131,7 +139,7 @@ def recognise(job: Import, sources: Sequence[Source]) -> None:
         raise ConfigInvalid.at("file", "a bundle is a run of its own: import it as a new run")
 
 
-def save_upload(job: Import, sources: Sequence[Source]) -> Import:
+def save_upload(job: Import, sources: Sequence[SourceFile]) -> Import:
     """Keep files as a draft, with what their beginning tells."""
     words = "uploads wait to be imported or discarded"
     drafts = Import.objects.filter(state=Import.State.DRAFT)
@@ -143,34 +151,38 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     recognise(job, sources)
     job.state, job.form = Import.State.DRAFT, form_of(sources, {}, None, None)
     submit(job, sources)
-    seen = _preview(job, None)
-    if likely := next((it["likely"] for it in seen["readings"] if it["likely"]), ""):
+    preview = _preview(job, None)
+    if likely := next(
+        (reading["likely"] for reading in preview["readings"] if reading["likely"]), ""
+    ):
         # The page shows it with its letters, to be changed.
         job.form["options"] = {"encoding": likely}
-        seen = _preview(job, None)
+        preview = _preview(job, None)
     # By its columns' names, and as it is read at last.
-    job.form |= {"found": seen, "preview": seen}
-    _propose(job, seen)
+    job.form |= {"found": preview, "preview": preview}
+    _propose(job, preview)
     if job.form["mapping"]:
         job.form["preview"] = _preview(job, job.form["mapping"])
     job.save(update_fields=["form"])
     return job
 
 
-def _propose(job: Import, seen: JsonObject) -> None:
+def _propose(job: Import, preview: JsonObject) -> None:
     """Note the mapping of an earlier import, or else one that may fit; or the likelier shape."""
     if earlier := _earlier_import(job):
         job.form |= {"mapping": earlier.form["mapping"], "known": earlier.form["files"][0]}
-    elif seen["proposed"] and seen["faults"]:
-        job.form["mapping"] = seen["proposed"]
-        seen["shape"] = ITEMS.name
-    elif not seen["formats"]:
-        shape = SHAPES[seen["shape"]]
-        facts = {name: ColumnFacts(**facts) for name, facts in seen["facts"].items()}
-        roles, of_items = (mapping.guessed_roles(facts, it) for it in (shape, ITEMS))
+    elif preview["proposed"] and preview["faults"]:
+        job.form["mapping"] = preview["proposed"]
+        preview["shape"] = ITEMS.name
+    elif not preview["formats"]:
+        shape = SHAPES[preview["shape"]]
+        facts = {name: ColumnFacts(**facts) for name, facts in preview["facts"].items()}
+        roles, of_items = (
+            mapping.guessed_roles(facts, candidate_shape) for candidate_shape in (shape, ITEMS)
+        )
         if "output" in of_items.values() and not {shape.name, *shape.outputs} & {*roles.values()}:
             # In other words than ours.
-            seen["shape"] = ITEMS.name
+            preview["shape"] = ITEMS.name
 
 
 def _earlier_import(job: Import) -> Import | None:
@@ -181,7 +193,14 @@ def _earlier_import(job: Import) -> Import | None:
     mapped = done.filter(state=Import.State.DONE).exclude(form__mapping=None)
     columns = job.form["found"]["columns"].keys()
     recent = mapped.order_by("-done_at")[:MOST_WAITING]
-    return next((each for each in recent if mapping.fits(each.form["mapping"], columns)), None)
+    return next(
+        (
+            earlier_job
+            for earlier_job in recent
+            if mapping.fits(earlier_job.form["mapping"], columns)
+        ),
+        None,
+    )
 
 
 def _preview(job: Import, columns: JsonObject | None) -> JsonObject:
@@ -201,22 +220,23 @@ def _preview(job: Import, columns: JsonObject | None) -> JsonObject:
 
 def change(job: Import, form: JsonObject, **facts: Any) -> bool:
     """Note what is chosen for a draft, or for what was refused: it is a draft again."""
-    kept = ("files", "found", "preview", "known")
-    whole = {name: job.form[name] for name in kept if name in job.form} | form
+    preview_keys = ("files", "found", "preview", "known")
+    new_form = {name: job.form[name] for name in preview_keys if name in job.form} | form
     is_decoded_anew = _text_options(form) != _text_options(job.form)
     if is_decoded_anew or form["mapping"] != job.form["mapping"]:
         job.form |= form
-        whole["preview"] = _preview(job, form["mapping"])
+        new_form["preview"] = _preview(job, form["mapping"])
         if is_decoded_anew:
-            whole["found"] = _preview(job, None)
-    again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
-    changed = _idle(job).update(form=whole, rows_read=0, done_at=None, **again, **facts)
+            new_form["found"] = _preview(job, None)
+    draft_state = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
+    changed = _idle_imports(job).update(
+        form=new_form, rows_read=0, done_at=None, **draft_state, **facts
+    )
     job.refresh_from_db()
     return bool(changed)
 
 
 def _text_options(form: JsonObject) -> list[str | None]:
-    """Return what is said of how bytes become columns."""
     return [form["options"].get(name) for name in ("encoding", "separator")]
 
 
@@ -225,7 +245,7 @@ def start(job: Import) -> None:
     check_room(job.project_id)
     waiting = {"state": Import.State.WAITING, "requested_at": timezone.now(), "attempts": 0}
     with transaction.atomic():
-        if _idle(job).update(to_write=0, lease=None, leased_until=None, **waiting):
+        if _idle_imports(job).update(to_write=0, lease=None, leased_until=None, **waiting):
             enqueue(_TASK)
 
 
@@ -243,15 +263,15 @@ def check_room(project: UUID | None) -> None:
 
 
 def discard(job: Import) -> None:
-    if _idle(job).delete()[0]:
+    if _idle_imports(job).delete()[0]:
         shutil.rmtree(_folder(job), ignore_errors=True)
 
 
-def _idle(job: Import) -> QuerySet[Import]:
+def _idle_imports(job: Import) -> QuerySet[Import]:
     return Import.objects.filter(UPLOADED, pk=job.pk)
 
 
-def submit(job: Import, sources: Sequence[Source]) -> Import:
+def submit(job: Import, sources: Sequence[SourceFile]) -> Import:
     """Store files, and let a worker import them.
 
     Not where they are a draft, or this process is about to do it (`is_local`).
@@ -278,7 +298,7 @@ def submit_lost() -> None:
         enqueue(_TASK)
     # A mapping is kept with its run.
     is_needed = Q(state=Import.State.DONE, run__isnull=False) & ~Q(form__mapping=None)
-    old = Import.objects.filter(~is_needed, done_at__lt=now - KEPT)
+    old = Import.objects.filter(~is_needed, done_at__lt=now - RETENTION)
     # Looked at first: nearly always there is nothing, and a write would take SQLite's lock for it.
     if old.exists():
         old.delete()
@@ -398,7 +418,6 @@ def claim(only: UUID | None = None, lease: UUID | None = None) -> Import | None:
 
 
 def _last_ends() -> dict[UUID | None, datetime]:
-    """Return when the last import of each project ended."""
     of_projects = Import.objects.exclude(done_at=None).order_by().values_list("project")
     return dict(of_projects.annotate(Max("done_at")))
 
@@ -456,18 +475,15 @@ def _do_or_give_up(job: Import) -> None:
     except MemoryError:
         _fail(job, status=413, detail=_TOO_MUCH_MEMORY)
     except (BundleError, ImportRefused) as error:
-        refused = _of_bundle(job, error) if isinstance(error, BundleError) else error
+        report = ImportReport()
+        if isinstance(error, BundleError):
+            report.fail(RowError(job.form["files"][0], error.line, error.field, error.reason))
+        refused = RowsWrong(report) if isinstance(error, BundleError) else error
         facts = {"report": refused.report.model_dump(mode="json")} if refused.report else {}
         _fail(job, status=refused.status, detail=str(refused), **facts)
     except Exception as error:
         logger.exception("import %s", job.pk)
         _fail(job, status=422, detail=f"It cannot be stored: {type(error).__name__}.")
-
-
-def _of_bundle(job: Import, error: BundleError) -> RowsWrong:
-    report = ImportReport()
-    report.fail(RowError(job.form["files"][0], error.line, error.field, error.why))
-    return RowsWrong(report)
 
 
 def _import(job: Import) -> None:
@@ -493,26 +509,26 @@ def _import(job: Import) -> None:
 
 
 @contextmanager
-def _files(job: Import) -> Iterator[Sequence[Source]]:
+def _files(job: Import) -> Iterator[Sequence[SourceFile]]:
     with ExitStack() as stack:
         yield [
-            Source(name, stack.enter_context((_folder(job) / str(number)).open("rb")))
+            SourceFile(name, stack.enter_context((_folder(job) / str(number)).open("rb")))
             for number, name in enumerate(job.form["files"])
         ]
 
 
-def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[Item]:
-    given, file_format, shape = job.form["mapping"], job.form["format"], _shape(job)
-    columns = None if given is None else mapping.parse(given, shape)
+def _items(job: Import, files: Sequence[SourceFile], copies: ExitStack) -> Iterator[Item]:
+    config, file_format, shape = job.form["mapping"], job.form["format"], _shape(job)
+    columns = None if config is None else mapping.parse(config, shape)
     most = settings.IMPORT_MAX_UNPACKED_MB << 20
     encoding, separator = _text_options(job.form)
     try:
         opened = containers.unpacked(files, copies, file_format, encoding, most, separator)
-    except Broken as error:
+    except UnreadableFile as error:
         return iter([RowError(error.file, 0, None, str(error), is_fatal=True)])
     for source in () if job.is_local else opened.tables:
         if format_of(source.name, file_format) == "parquet":
-            with suppress(Broken):  # which reading will tell as it tells every fault
+            with suppress(UnreadableFile):  # which reading will tell as it tells every fault
                 _refuse_large(source)
             source.stream.seek(0)
     off = switched_off()
@@ -536,14 +552,14 @@ def _shape_of(vote_kind: str | None) -> Shape | None:
     return None if vote_kind is None else SHAPES[KINDS[vote_kind].noun]
 
 
-def _refuse_large(source: Source) -> None:
+def _refuse_large(source: SourceFile) -> None:
     from judge_eval.exchange.parquet import size_of
 
     rows, size = size_of(source.stream)
     most, megabytes = settings.IMPORT_MAX_ROWS, settings.IMPORT_MAX_UNPACKED_MB
     if rows > most:
-        why = f"{source.name} has {rows:,} rows; at most {most:,} are taken at once."
-        raise ImportTooLarge(why)
+        reason = f"{source.name} has {rows:,} rows; at most {most:,} are taken at once."
+        raise ImportTooLarge(reason)
     if size > megabytes << 20:
         raise ImportTooLarge(f"{source.name} is more than {megabytes:,} MB when it is unpacked.")
 

@@ -15,7 +15,15 @@ from zipfile import ZipFile, ZipInfo
 from humanjudge.lib.archives import ENCRYPTED, MOST_RATIO
 from judge_eval.exchange.containers import DAMAGED
 from judge_eval.exchange.import_report import ImportTooLarge
-from judge_eval.exchange.row_models import OUTPUTS, Item, Misfit, Row, RowError, Values, column_of
+from judge_eval.exchange.row_models import (
+    OUTPUTS,
+    ImportRow,
+    InvalidField,
+    Item,
+    RowError,
+    Values,
+    column_of,
+)
 from voting.models import Inference
 from voting.pictures.images import MAX_BYTES, NoPicture, address_of, data_in, reencoded
 
@@ -35,24 +43,24 @@ class Pictures:
     def placed(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield rows with addresses for pictures, and an error for each that is none."""
         for item in items:
-            if not isinstance(item, Row):
+            if not isinstance(item, ImportRow):
                 yield item
                 continue
             # A row may leave out what those before it have said.
             self._kind = item.kind or self._kind
             try:
                 yield self._with_addresses(item) if self._kind == IMAGE else item
-            except Misfit as error:
-                yield RowError(item.file, item.line, error.field, error.why)
+            except InvalidField as error:
+                yield RowError(item.file, item.line, error.field, error.reason)
 
-    def _with_addresses(self, row: Row) -> Row:
+    def _with_addresses(self, row: ImportRow) -> ImportRow:
         addresses: Values = {}
         for side in OUTPUTS:
             if text := getattr(row, side):
                 try:
                     addresses[side] = address_of(self._png(text.strip()))
                 except NoPicture as error:
-                    raise Misfit(column_of(row, side), f"no picture: {error}") from error
+                    raise InvalidField(column_of(row, side), f"no picture: {error}") from error
         return replace(row, kind="image", **addresses) if addresses else row
 
     def _png(self, text: str) -> str:
@@ -69,8 +77,8 @@ class Pictures:
 
     def _member(self, name: str) -> bytes:
         if name not in self._members:
-            where = "in the zip" if self._members else "beside it, as there is no zip"
-            raise NoPicture(f"{name[:100]!r} is neither a data URL nor a file {where}")
+            place = "in the zip" if self._members else "beside it, as there is no zip"
+            raise NoPicture(f"{name[:100]!r} is neither a data URL nor a file {place}")
         archive, member = self._members[name]
         if member.flag_bits & ENCRYPTED:
             raise NoPicture(f"{name!r} is encrypted")

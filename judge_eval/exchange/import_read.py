@@ -43,18 +43,18 @@ from judge_eval.exchange.import_report import (
     ImportTooLarge,
     RowsWrong,
 )
-from judge_eval.exchange.import_scratch import WRITTEN, Scratch, pieces, text_of
+from judge_eval.exchange.import_scratch import TABLES_TO_WRITE, Scratch, pieces, text_of
 from judge_eval.exchange.import_steps import counted
-from judge_eval.exchange.import_write import KEPT, NOTED, lacking_text, voters_of
-from judge_eval.exchange.question import Columns, PairQuestion, Question, question_of
+from judge_eval.exchange.import_write import NOTED, RESERVED_METADATA, lacking_text, voters_of
+from judge_eval.exchange.question import Columns, ItemQuestion, PairQuestion, question_of
 from judge_eval.exchange.row_models import (
     OUTPUTS,
+    ImportRow,
+    InvalidField,
     Item,
     JudgeOrder,
     LeftOut,
     MadeUp,
-    Misfit,
-    Row,
     RowError,
     ShapeName,
 )
@@ -108,10 +108,10 @@ def read(job: Import, items: Iterable[Item], scratch: Scratch) -> JsonObject:
     if run is None:
         # The kind of a new run's outputs is found near the beginning.
         first = list(islice(items, LOOKED_AT))
-        kinds = (item.kind for item in first if isinstance(item, Row))
+        kinds = (item.kind for item in first if isinstance(item, ImportRow))
         kind = options.kind or next(filter(None, kinds), "text")
         items, options = chain(first, items), options.model_copy(update={"kind": kind})
-    reading = _Reading(job, run, options, scratch)
+    reading = _RowsReader(job, run, options, scratch)
     for chunk in pieces(reading.fitting(_counted(job, items)), text_of):
         reading.take(chunk)
     return reading.finish()
@@ -123,15 +123,15 @@ def _counted(job: Import, items: Iterable[Item]) -> Iterator[Item]:
     for rows, item in enumerate(counted(job, items), start=1):
         text += text_of(item)
         if rows > most_rows and not job.is_local:
-            why = f"There are more than {most_rows:,} rows; bring them in parts."
-            raise ImportTooLarge(why)
+            reason = f"There are more than {most_rows:,} rows; bring them in parts."
+            raise ImportTooLarge(reason)
         if text > most_text and not job.is_local:
-            why = f"There are more than {most_text:,} characters; bring less at once."
-            raise ImportTooLarge(why)
+            reason = f"There are more than {most_text:,} characters; bring less at once."
+            raise ImportTooLarge(reason)
         yield item
 
 
-class _Reading:
+class _RowsReader:
     def __init__(
         self, job: Import, run: Run | None, options: ImportOptions, scratch: Scratch
     ) -> None:
@@ -147,9 +147,9 @@ class _Reading:
         self._has_outputs = False
         self._kind = options.kind or (last_kind(self._queue) if self._queue else "") or "text"
         # What is asked of people; of a new run, as is stated or as its first row says.
-        self._question: Question | PairQuestion | None = None
+        self._question: ItemQuestion | PairQuestion | None = None
         if kind := run.queue.kind if run else options.vote_kind:
-            self._ask(KINDS[kind].noun)
+            self._make_question(KINDS[kind].noun)
         # How many pairs the run will have, and how many of them no outputs.
         self._items = self._queue.items.count() if self._queue else 0
         self._lacking = lacking_outputs(self._queue).count() if self._queue else 0
@@ -160,28 +160,28 @@ class _Reading:
         usual = not self._judges
         self._wants_baselines = usual if options.baselines is None else options.baselines
 
-    def _ask(self, shape: ShapeName) -> Question | PairQuestion:
+    def _make_question(self, shape: ShapeName) -> ItemQuestion | PairQuestion:
         self._question = question_of(shape, self._options, self._queue)
         return self._question
 
     @property
     def _noun(self) -> ShapeName:
-        return "item" if isinstance(self._question, Question) else "pair"
+        return "item" if isinstance(self._question, ItemQuestion) else "pair"
 
-    def fitting(self, items: Iterable[Item]) -> Iterator[Row]:
+    def fitting(self, items: Iterable[Item]) -> Iterator[ImportRow]:
         """Yield the rows that may be taken, and give judges their places; report all else."""
         for item in items:
             self._count(item)
             if isinstance(item, JudgeOrder):
                 self._order(item)
-            elif not isinstance(item, Row):
+            elif not isinstance(item, ImportRow):
                 self._report.add(item)
-            elif self._fits(item):
+            elif self._check_row(item):
                 yield self._with_voter(item)
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
                 raise RowsWrong(self._report, is_cut=True)
 
-    def _with_voter(self, row: Row) -> Row:
+    def _with_voter(self, row: ImportRow) -> ImportRow:
         if not (voter := row.voter):
             return row
         if self._options.separate_voters:
@@ -192,84 +192,86 @@ class _Reading:
         return row if voter == row.voter else replace(row, voter=voter)
 
     def _count(self, item: Item) -> None:
-        if not isinstance(item, Row | LeftOut | RowError):
+        if not isinstance(item, ImportRow | LeftOut | RowError):
             return
-        line = item.line if isinstance(item, Row) else item.row
+        line = item.line if isinstance(item, ImportRow) else item.row
         if line and (item.file, line) != self._record:
             self._record, self._has_row = (item.file, line), False
             self._report.records += 1
-        if isinstance(item, Row) and not self._has_row:
+        if isinstance(item, ImportRow) and not self._has_row:
             self._has_row = True
             self._report.used += 1
 
     @contextmanager
-    def _reported(self, row: Row) -> Iterator[None]:
+    def _reported(self, row: ImportRow) -> Iterator[None]:
         try:
             yield
-        except Misfit as error:
-            self._report.fail(RowError(row.file, row.line, error.field, error.why))
+        except InvalidField as error:
+            self._report.fail(RowError(row.file, row.line, error.field, error.reason))
             self._unfit.add((row.file, row.line))
 
-    def _fits(self, row: Row) -> bool:
-        question = self._question or self._ask(row.shape)
+    def _check_row(self, row: ImportRow) -> bool:
+        question = self._question or self._make_question(row.shape)
         if row.shape != self._noun:
-            why = of_another_shape(row)
-            self._report.fail(RowError(row.file, row.line, None, why, is_fatal=True))
+            reason = of_another_shape(row)
+            self._report.fail(RowError(row.file, row.line, None, reason, is_fatal=True))
             raise RowsWrong(self._report)
         failures = self._report.failures
         with self._reported(row):
-            if kept := row.metadata.keys() & {*KEPT}:
-                why = "is a name that is kept here: give it another one"
-                raise Misfit(f"metadata.{min(kept)}", why)
+            if reserved_names := row.metadata.keys() & {*RESERVED_METADATA}:
+                reason = "is a name that is kept here: give it another one"
+                raise InvalidField(f"metadata.{min(reserved_names)}", reason)
             for task in row.labels:
                 try:
                     fields.output(task)
                 except fields.Unfit as error:
-                    raise Misfit("labels", f"the name of a task {error}") from error
+                    raise InvalidField("labels", f"the name of a task {error}") from error
             self._take_captions(row)
             question.take(row)
             if row.judge and not row.is_blank:
                 verdict_of(row, self._options.inconsistent, None)
                 if self._judge(row.judge) is None:
-                    why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
-                    raise Misfit("judge", why)
+                    reason = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+                    raise InvalidField("judge", reason)
         return self._report.failures == failures
 
-    def _take_captions(self, row: Row) -> None:
+    def _take_captions(self, row: ImportRow) -> None:
         captions = {
             "run_question": ("", row.run_question),
             "judge_description": (row.judge or "", row.judge_description),
         }
-        for column, (about, caption) in captions.items():
-            before = self._captions.setdefault(about, caption) if caption else caption
-            if before != caption:
-                raise Misfit(column, f"{quote(caption)}, but {quote(before)} on another row")
+        for column, (subject, caption) in captions.items():
+            earlier_caption = self._captions.setdefault(subject, caption) if caption else caption
+            if earlier_caption != caption:
+                raise InvalidField(
+                    column, f"{quote(caption)}, but {quote(earlier_caption)} on another row"
+                )
 
-    def take(self, rows: Sequence[Row]) -> None:
+    def take(self, rows: Sequence[ImportRow]) -> None:
         self._has_outputs |= any(row.output_a or row.output_b for row in rows)
-        taken = self._pairs(rows)
-        for _, pair in taken:
+        placed_rows = self._pairs(rows)
+        for _, pair in placed_rows:
             self._scratch.insert("entered", pair.hex)
-        judged = [(row, pair, row.judge) for row, pair in taken if row.judge]
-        for _, pair, judge in (each for each in judged if each[0].is_blank):
+        judged = [(row, pair, row.judge) for row, pair in placed_rows if row.judge]
+        for _, pair, judge in (statement for statement in judged if statement[0].is_blank):
             self._scratch.insert("blank", judge, pair.hex)
-        self._verdicts([each for each in judged if not each[0].is_blank])
-        self._votes([(row, pair, row.voter) for row, pair in taken if row.voter])
+        self._verdicts([statement for statement in judged if not statement[0].is_blank])
+        self._votes([(row, pair, row.voter) for row, pair in placed_rows if row.voter])
 
     def finish(self) -> JsonObject:
-        report, given = self._report, self._options.open_for_voting
+        report, open_option = self._report, self._options.open_for_voting
         report.used -= len(self._unfit)
         self._fill_blanks()
         report.with_outputs = self._scratch.pairs_with_outputs_and_votes()[0]
         has_stored = bool(self._queue and self._queue.items.exists())
         has_pairs = has_stored or self._scratch.count("pair") > 0
         if not report.failures and not has_pairs:
-            what = "an item" if self._noun == "item" else "a pair"
-            report.fail(RowError("", 0, None, f"no row names {what}"))
+            noun = "an item" if self._noun == "item" else "a pair"
+            report.fail(RowError("", 0, None, f"no row names {noun}"))
         is_skipping = self._options.skip_errors and not report.is_fatal
         if report.failures and not (is_skipping and has_pairs):
             raise RowsWrong(report)
-        is_open = bool(self._queue and self._queue.is_open) if given is None else given
+        is_open = bool(self._queue and self._queue.is_open) if open_option is None else open_option
         if is_open and self._lacking == self._items:
             raise ImportRefused(lacking_text(self._lacking, self._noun))
         self._refuse_empty()
@@ -290,7 +292,7 @@ class _Reading:
             "rules": rules,
             "report": report.model_dump(mode="json"),
         }
-        to_write = sum(map(self._scratch.count, WRITTEN))
+        to_write = sum(map(self._scratch.count, TABLES_TO_WRITE))
         return {"form": self._form | read, "to_write": to_write}
 
     def _refuse_empty(self) -> None:
@@ -299,22 +301,24 @@ class _Reading:
         is_said = votes or self._scratch.count("verdict")
         is_said = is_said or report.already["votes"] or report.already["verdicts"]
         number = self._scratch.count("pair")
-        with_outputs, voted, both = self._scratch.pairs_with_outputs_and_votes()
-        why = ""
+        with_outputs, voted, voted_with_outputs = self._scratch.pairs_with_outputs_and_votes()
+        reason = ""
         if number and not (self._has_outputs or report.filled or self._captions or is_said):
             items = number_of(number, self._noun)
-            why = f"{items} without an output, a vote or a verdict: at least one of them is needed"
-        elif with_outputs and voted and not both:
-            why = (
+            reason = (
+                f"{items} without an output, a vote or a verdict: at least one of them is needed"
+            )
+        elif with_outputs and voted and not voted_with_outputs:
+            reason = (
                 f"{number_of(votes, 'vote')} on {number_of(voted, self._noun)}, but the outputs "
                 f"are those of {with_outputs:,} others: "
                 f"votes and outputs must name the same {self._noun}s"
             )
-        if why:
-            raise self._wrong(why)
+        if reason:
+            raise self._rows_wrong(reason)
 
-    def _wrong(self, why: str) -> RowsWrong:
-        self._report.fail(RowError("", 0, None, why))
+    def _rows_wrong(self, reason: str) -> RowsWrong:
+        self._report.fail(RowError("", 0, None, reason))
         return RowsWrong(self._report)
 
     def _rules(self) -> Columns:
@@ -323,23 +327,23 @@ class _Reading:
         try:
             rules = self._question.rules()
         except fields.Unfit as error:
-            raise self._wrong(str(error)) from error
+            raise self._rows_wrong(str(error)) from error
         self._report.notes += self._question.notes
         return {} if self._queue else rules
 
     # --- pairs ------------------------------------------------------------------------------------
 
-    def _pairs(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
+    def _pairs(self, rows: Sequence[ImportRow]) -> list[tuple[ImportRow, UUID]]:
         """Take in what rows say of their pairs; return those without a fault, with their pairs."""
-        rows = _renamed(rows, self._scratch.aliases({row.item for row in rows}))
+        rows = _with_item_names(rows, self._scratch.aliases({row.item for row in rows}))
         drafts, stored = self._drafts_of({row.item for row in rows})
         new = {row.item for row in rows} - drafts.keys() - stored.keys()
         if aliases := self._aliases(row for row in rows if row.item in new):
-            rows, new = _renamed(rows, aliases), new - aliases.keys()
-            more = self._drafts_of(
+            rows, new = _with_item_names(rows, aliases), new - aliases.keys()
+            alias_drafts = self._drafts_of(
                 {item for item, _ in aliases.values()} - drafts.keys() - stored.keys()
             )
-            drafts, stored = drafts | more[0], stored | more[1]
+            drafts, stored = drafts | alias_drafts[0], stored | alias_drafts[1]
         unmet = new | stored.keys()
         # New pairs are kept, and then stand in the run, in the order of the rows.
         names = list(dict.fromkeys(row.item for row in rows))
@@ -350,31 +354,33 @@ class _Reading:
         self._lacking -= sum(draft.lacks_output for draft in drafts.values())
         for name in new:
             drafts[name] = PairDraft(name, {"kind": self._kind}, noun=self._noun)
-        before = {name: dict(draft.facts) for name, draft in drafts.items()}
+        earlier_facts = {name: dict(draft.facts) for name, draft in drafts.items()}
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
-        taken = []
+        placed_rows = []
         for row in rows:
             with self._reported(row):
-                as_stored, new_texts = drafts[row.item].take(row)
-                self._report.turned += as_stored is not row
+                stored_row, new_texts = drafts[row.item].take(row)
+                self._report.turned += stored_row is not row
                 texts[row.item] |= new_texts
-                taken.append((as_stored, drafts[row.item].pk))
+                placed_rows.append((stored_row, drafts[row.item].pk))
         for name in names:
             draft = drafts[name]
-            is_changed = draft.facts != before[name]
+            is_changed = draft.facts != earlier_facts[name]
             self._report.filled += is_changed and draft.position is not None
             self._lacking += draft.lacks_output
             if is_changed or name in unmet:
                 self._scratch.keep(draft, texts[name])
-        return taken
+        return placed_rows
 
     def _drafts_of(
         self, names: Collection[str]
     ) -> tuple[dict[str, PairDraft], dict[str, PairDraft]]:
         drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
-        return drafts, {draft.name: draft for draft in self._stored({*names} - drafts.keys())}
+        return drafts, {
+            draft.name: draft for draft in self._stored_drafts({*names} - drafts.keys())
+        }
 
-    def _aliases(self, rows: Iterable[Row]) -> dict[str, tuple[str, bool]]:
+    def _aliases(self, rows: Iterable[ImportRow]) -> dict[str, tuple[str, bool]]:
         aliases: dict[str, tuple[str, bool]] = {}
         for row in rows:
             if row.item not in aliases and (same := self._same_item(row)):
@@ -383,7 +389,7 @@ class _Reading:
                 self._report.merged += 1
         return aliases
 
-    def _same_item(self, row: Row) -> tuple[str, bool] | None:
+    def _same_item(self, row: ImportRow) -> tuple[str, bool] | None:
         """Return the item that a new name stands for, and whether its A and B are exchanged.
 
         The same prompt and outputs exchanged are the same pair; and a number that a data frame has
@@ -412,7 +418,7 @@ class _Reading:
         names = self._queue.items.values_list("external_id", flat=True) if self._queue else ()
         return {number[1]: name for name in names if (number := _NUMBER.fullmatch(name))}
 
-    def _stored(self, names: Collection[str]) -> Iterator[PairDraft]:
+    def _stored_drafts(self, names: Collection[str]) -> Iterator[PairDraft]:
         if not self._queue:
             return
         # The first condition is that of the index on the names.
@@ -432,21 +438,23 @@ class _Reading:
 
     # --- verdicts ---------------------------------------------------------------------------------
 
-    def _order(self, given: JudgeOrder) -> None:
+    def _order(self, order: JudgeOrder) -> None:
         self._wants_baselines = bool(self._options.baselines)
         fingerprints = []
-        for name in given.judges[:MOST_JUDGES]:
+        for name in order.judges[:MOST_JUDGES]:
             try:
-                why = None if fields.name(name) else "a judge has no name"
+                reason = None if fields.name(name) else "a judge has no name"
             except fields.Unfit as error:
-                why = f"the name of a judge {error}"
-            if why:
-                self._report.fail(RowError(given.file, 0, "judges", why))
+                reason = f"the name of a judge {error}"
+            if reason:
+                self._report.fail(RowError(order.file, 0, "judges", reason))
             elif fingerprint := self._judge(name):
                 fingerprints.append(fingerprint)
-        if list(dict.fromkeys(fingerprints)) != [it for it in self._judges if it in fingerprints]:
+        if list(dict.fromkeys(fingerprints)) != [
+            fingerprint for fingerprint in self._judges if fingerprint in fingerprints
+        ]:
             self._report.notes.append(
-                f"{given.file}: the judges stand in another order here, and keep it."
+                f"{order.file}: the judges stand in another order here, and keep it."
             )
 
     def _judge(self, name: str) -> str | None:
@@ -459,13 +467,13 @@ class _Reading:
             self._report.new["judges"] += 1
         return fingerprint
 
-    def _verdicts(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
+    def _verdicts(self, rows: Sequence[tuple[ImportRow, UUID, str]]) -> None:
         existing: Existing = {}
         if self._stored_judges:
             pairs = {pair for _, pair, _ in rows}
             stored = Verdict.objects.filter(item__in=pairs, judge__in=self._stored_judges)
             columns = stored.values("item_id", "judge_id", *COMPARED["verdict"])
-            existing = {(one["item_id"], one["judge_id"]): one for one in columns}
+            existing = {(verdict["item_id"], verdict["judge_id"]): verdict for verdict in columns}
         for row, pair, name in rows:
             judge = self._judges[imported_fingerprint(name, self._options.source)]
             with self._reported(row):
@@ -483,73 +491,76 @@ class _Reading:
             usual = "failed" if all_answered > blank else "not_asked"
             rule = self._options.empty_cells or usual
             if rule == "failed":
-                row = Row("", 0, "", judge=name, error=EMPTY)
+                row = ImportRow("", 0, "", judge=name, error=EMPTY)
                 failed = json.dumps(verdict_of(row, "tie", None))
                 filled = self._scratch.fill_blanks(name, failed, (pk.hex for pk in stored))
                 self._report.new["verdicts"] += filled
-            other = "not_asked" if rule == "failed" else "failed"
+            other_rule = "not_asked" if rule == "failed" else "failed"
             self._report.notes.append(
                 f"{blank:,} of {name}'s {blank + all_answered:,} cells are empty: counted as "
-                f"{RULES_OF_EMPTY[rule]}. The option empty_cells={other} says otherwise."
+                f"{RULES_OF_EMPTY[rule]}. The option empty_cells={other_rule} says otherwise."
             )
 
     # --- votes ------------------------------------------------------------------------------------
 
-    def _votes(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
+    def _votes(self, rows: Sequence[tuple[ImportRow, UUID, str]]) -> None:
         voters = voters_of(self._project, {name for *_, name in rows})
         existing: Existing = {}
         if self._run:
             pairs = {pair for _, pair, _ in rows}
-            standing = Entry.objects.filter(
+            standing_votes = Entry.objects.filter(
                 kind=Entry.Kind.VOTE, retracted=False, voter__in=voters.values(), item__in=pairs
             )
-            columns = standing.values("item_id", "voter_id", *COMPARED["vote"])
+            columns = standing_votes.values("item_id", "voter_id", *COMPARED["vote"])
             existing = {
-                (one["item_id"], one["voter_id"]): one | {"at": one["at"].isoformat()}
-                for one in columns
+                (vote["item_id"], vote["voter_id"]): vote | {"at": vote["at"].isoformat()}
+                for vote in columns
             }
         for row, pair, name in rows:
             voter = voters.get(name)
             self._report.new["voters"] += self._scratch.insert("voter", name, "") and not voter
             with self._reported(row):
                 self._check_group(row, name, voter.group if voter else "")
-                before = existing.get((pair, voter.pk)) if voter else None
-                self._settle("vote", row, name, pair, before)
+                earlier_vote = existing.get((pair, voter.pk)) if voter else None
+                self._settle("vote", row, name, pair, earlier_vote)
 
-    def _check_group(self, row: Row, voter: str, stored: str) -> None:
+    def _check_group(self, row: ImportRow, voter: str, stored: str) -> None:
         if not row.voter_group:
             return
         first = stored or self._scratch.put_into_group(voter, row.voter_group)
         if first != row.voter_group:
-            where = "here" if stored else "on another row"
-            why = f"{quote(row.voter_group)}, but {voter} is in the group {quote(first)} {where}"
-            raise Misfit("voter_group", why)
+            place = "here" if stored else "on another row"
+            reason = f"{quote(row.voter_group)}, but {voter} is in the group {quote(first)} {place}"
+            raise InvalidField("voter_group", reason)
 
-    def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Columns | None) -> None:
+    def _settle(
+        self, table: str, row: ImportRow, name: str, pair: UUID, earlier: Columns | None
+    ) -> None:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         assert self._question is not None  # rows were there
         labels, rule = self._question.statement(row), self._options.inconsistent
-        given = vote_of(row, labels) if table == "vote" else verdict_of(row, rule, labels)
-        given = self._question.settled(given, COMPARED[table][0])
-        if before is None:
-            statement = json.dumps(given, ensure_ascii=False)
+        columns = vote_of(row, labels) if table == "vote" else verdict_of(row, rule, labels)
+        columns = self._question.settled(columns, COMPARED[table][0])
+        if earlier is None:
+            statement = json.dumps(columns, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
                 return
-            before = self._scratch.statement(table, name, pair.hex)
-        check_consistent(table, row, given, before)
+            earlier = self._scratch.statement(table, name, pair.hex)
+        check_consistent(table, row, columns, earlier)
         self._report.already[f"{table}s"] += 1
 
 
-def _renamed(rows: Sequence[Row], aliases: Mapping[str, tuple[str, bool]]) -> Sequence[Row]:
-    """Return rows with the names of their items in place of other names of these."""
+def _with_item_names(
+    rows: Sequence[ImportRow], aliases: Mapping[str, tuple[str, bool]]
+) -> Sequence[ImportRow]:
     if not aliases:
         return rows
     renamed = []
     for row in rows:
         item, is_turned = aliases.get(row.item, (row.item, False))
-        other = row if item == row.item else replace(row, item=item)
-        renamed.append(other.turned() if is_turned else other)
+        named_row = row if item == row.item else replace(row, item=item)
+        renamed.append(named_row.turned() if is_turned else named_row)
     return renamed
 
 
@@ -572,7 +583,7 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
         **{name: a.metadata.get(name) for name in NOTED},
     }
     if b is None:
-        facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in KEPT}
+        facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in RESERVED_METADATA}
     facts = {field: value for field, value in facts.items() if value}
     for field, output, stored_mark in zip(OUTPUTS, (a, b), marks, strict=True):
         if output and not output.metadata.get(OUTPUT_ABSENT):

@@ -31,8 +31,8 @@ MOST_LISTED: Final = 1000
 # Of a source that is to be right in every row, no more is read after so many that are wrong.
 MOST_ERRORS: Final = 100
 # What is counted; of what a run is made, pairs or single items.
-WHAT: Final = ("judges", "verdicts", "voters", "votes")
-_NOTHING: Final = Counter(dict.fromkeys(("pairs", *WHAT), 0))
+COUNTED_NOUNS: Final = ("judges", "verdicts", "voters", "votes")
+_NOTHING: Final = Counter(dict.fromkeys(("pairs", *COUNTED_NOUNS), 0))
 GONE: Final = "The run is gone, or it was not imported to its end."
 SIMULATED: Final = "This run holds simulated votes only; import into another one."
 
@@ -150,10 +150,10 @@ class ImportOptions(Part):
         return None if self.vote_kind == "comparison" else self.vote_kind
 
     @property
-    def further(self) -> Options:
+    def queue_options(self) -> Options:
         """What a new queue of single items is to ask beside its kind, where it is stated."""
-        given = self.model_dump(include={*Options.model_fields}, exclude_none=True)
-        return Options.model_validate(given)
+        stated_options = self.model_dump(include={*Options.model_fields}, exclude_none=True)
+        return Options.model_validate(stated_options)
 
 
 def json_text(path: str, text: str) -> object:
@@ -199,7 +199,7 @@ class ImportReport(BaseModel):
     @property
     def counted(self) -> Sequence[str]:
         """What it counts, by name: pairs, or single items in their place."""
-        return ("pairs" if "pairs" in self.new else "items", *WHAT)
+        return ("pairs" if "pairs" in self.new else "items", *COUNTED_NOUNS)
 
     @property
     def counts(self) -> list[str]:

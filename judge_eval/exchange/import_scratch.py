@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from pydantic import TypeAdapter
 
 from judge_eval.exchange.drafts import PairDraft
-from judge_eval.exchange.row_models import OUTPUTS, Item, Row
+from judge_eval.exchange.row_models import OUTPUTS, ImportRow, Item
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
 MOST_ROWS: Final = 500
@@ -37,7 +37,7 @@ _TABLES: Final = (
 )
 # What is written to the database row by row, in this order.
 VOTES: Final = "vote"
-WRITTEN: Final = ("pair", "verdict", "entered", VOTES)
+TABLES_TO_WRITE: Final = ("pair", "verdict", "entered", VOTES)
 # Beside the scratch file.
 PICTURES: Final = "pictures"
 DRAFT: Final = TypeAdapter(PairDraft)
@@ -77,7 +77,7 @@ class Scratch:
             os.fsync(file.fileno())
 
     def count(self, table: str) -> int:
-        return int(self._one(f"SELECT count(*) FROM {table}"))  # noqa: S608
+        return int(self._value(f"SELECT count(*) FROM {table}"))  # noqa: S608
 
     def insert(self, table: str, *values: str) -> bool:
         """Keep a row; say whether it is the first of its key."""
@@ -89,15 +89,14 @@ class Scratch:
         """Keep the first group that is stated of a voter, and return it."""
         update = "UPDATE voter SET voter_group = ? WHERE name = ? AND voter_group = ''"
         self._db.execute(update, [group, voter])
-        return str(self._one("SELECT voter_group FROM voter WHERE name = ?", voter))
+        return str(self._value("SELECT voter_group FROM voter WHERE name = ?", voter))
 
     def groups(self, voters: Collection[str]) -> dict[str, str]:
-        """Return the groups of those of some voters who are in one."""
         return {name: group for name, group in self._among("voter", voters) if group}
 
     def aliases(self, names: Collection[str]) -> dict[str, tuple[str, bool]]:
         """Return the items that some names stand for, and whether A and B are exchanged there."""
-        return {name: (item, bool(it)) for name, item, it in self._among("alias", names)}
+        return {name: (item, bool(flag)) for name, item, flag in self._among("alias", names)}
 
     def first(self, mark: str, name: str, side: str) -> tuple[str, str]:
         """Return which name had such a mark first, and with which side."""
@@ -108,7 +107,7 @@ class Scratch:
 
     def statement(self, table: str, name: str, pair: str) -> Any:
         select = f"SELECT statement FROM {table} WHERE name = ? AND pair = ?"  # noqa: S608
-        return json.loads(self._one(select, name, pair))
+        return json.loads(self._value(select, name, pair))
 
     def votes_beyond(self, number: int) -> dict[str, int]:
         """Return how many votes there are on each pair that has more than so many."""
@@ -127,20 +126,21 @@ class Scratch:
         )
         voted = "count(DISTINCT pair)"
         select = f"SELECT {voted}, {voted} FILTER (WHERE {has_output}) FROM vote"  # noqa: S608
-        return (self._one(f"SELECT count(*) {from_pairs}"), *self._db.execute(select).fetchone())
+        return (self._value(f"SELECT count(*) {from_pairs}"), *self._db.execute(select).fetchone())
 
     def blanks(self) -> list[tuple[str, int, int]]:
         """Return each judge that has empty cells, with their number and that of its verdicts."""
-        said = "SELECT 1 FROM verdict v WHERE v.name = b.name AND v.pair = b.pair"
-        self._db.execute(f"DELETE FROM blank AS b WHERE EXISTS ({said})")  # noqa: S608
+        answers = "SELECT 1 FROM verdict v WHERE v.name = b.name AND v.pair = b.pair"
+        self._db.execute(f"DELETE FROM blank AS b WHERE EXISTS ({answers})")  # noqa: S608
         verdicts = "SELECT count(*) FROM verdict v WHERE v.name = b.name"
         select = f"SELECT name, count(*), ({verdicts}) FROM blank b GROUP BY name"  # noqa: S608
         return list(self._db.execute(select))
 
-    def fill_blanks(self, judge: str, statement: str, but: Iterable[str]) -> int:
+    def fill_blanks(self, judge: str, statement: str, excluded_pairs: Iterable[str]) -> int:
         """Take a judge's empty cells for a statement, but for those of some pairs; count them."""
         self._db.executemany(
-            "DELETE FROM blank WHERE pair = ? AND name = ?", ((it, judge) for it in but)
+            "DELETE FROM blank WHERE pair = ? AND name = ?",
+            ((pair, judge) for pair in excluded_pairs),
         )
         insert = "INSERT INTO verdict SELECT name, pair, ? FROM blank WHERE name = ? ORDER BY rowid"
         return self._db.execute(insert, [statement, judge]).rowcount
@@ -172,16 +172,16 @@ class Scratch:
         select = f"SELECT {columns} FROM {table} WHERE name IN ({marks})"  # noqa: S608
         return self._db.execute(select, [*names])
 
-    def _one(self, select: str, *values: str) -> Any:
+    def _value(self, select: str, *values: str) -> Any:
         return self._db.execute(select, values).fetchone()[0]
 
 
 def text_of(item: Item) -> int:
-    if not isinstance(item, Row):
+    if not isinstance(item, ImportRow):
         return 0
     texts = (item.prompt, item.output_a, item.output_b, item.feedback, item.error, item.comment)
-    beside = (str(value) for value in (*item.metadata.values(), *item.labels.values()))
-    return sum(len(text) for text in chain(texts, beside) if text)
+    cells = (str(value) for value in (*item.metadata.values(), *item.labels.values()))
+    return sum(len(text) for text in chain(texts, cells) if text)
 
 
 def pieces(

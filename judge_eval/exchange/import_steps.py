@@ -36,7 +36,7 @@ FIRST_ROWS: Final = 20
 LEAST_ROWS: Final = 10
 
 
-class Pace:
+class ImportPace:
     """How many rows are written at once: as many as take little time, never many more than did."""
 
     def __init__(self) -> None:
@@ -81,9 +81,9 @@ def counted(job: Import, items: Iterable[AnyItem]) -> Iterator[AnyItem]:
 def finish(job: Import, report: ImportReport) -> None:
     """Note the result in the transaction that ends it; the key has seen what judges said."""
     if report.new["verdicts"] or report.already["verdicts"]:
-        who = job.api_key or job.user
-        if who is not None:
-            note_runs_seen(who, Run.every.filter(pk__in=report.runs))
+        reader = job.api_key or job.user
+        if reader is not None:
+            note_runs_seen(reader, Run.every.filter(pk__in=report.runs))
     ended = {"state": Import.State.DONE, "run_id": report.run_id, "done_at": timezone.now()}
     note(job, report=report.model_dump(mode="json"), **ended)
 
@@ -138,7 +138,7 @@ def give_pictures(outputs: dict[UUID, Inference]) -> None:
             address = addresses[pk] = source_address(address_of(png) if png else output.output)
             if address not in rows:
                 rows[address] = _stored(address, png) if png else Picture(source_sha256=address)
-    Picture.objects.bulk_create([rows[it] for it in sorted(rows)], ignore_conflicts=True)
+    Picture.objects.bulk_create([rows[address] for address in sorted(rows)], ignore_conflicts=True)
     existing = Picture.objects.filter(source_sha256__in=rows)
     pictures = dict(existing.values_list("source_sha256", "pk"))
     for pk, address in addresses.items():
@@ -146,8 +146,8 @@ def give_pictures(outputs: dict[UUID, Inference]) -> None:
 
 
 def _stored(address: str, png: str) -> Picture:
-    made = {"state": Picture.State.DONE, "png_sha256": png, "renderer": reader_id()}
-    return Picture(source_sha256=address, **made, **size_of(png)._asdict())
+    facts = {"state": Picture.State.DONE, "png_sha256": png, "renderer": reader_id()}
+    return Picture(source_sha256=address, **facts, **size_of(png)._asdict())
 
 
 def close_undrawn(queue: Queue) -> None:

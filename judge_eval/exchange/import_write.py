@@ -29,8 +29,15 @@ from judge_eval.exchange.import_report import (
     ImportRefused,
     ImportReport,
 )
-from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
-from judge_eval.exchange.import_steps import Pace, close_undrawn, finish, give_pictures, note, step
+from judge_eval.exchange.import_scratch import DRAFT, TABLES_TO_WRITE, VOTES, Scratch
+from judge_eval.exchange.import_steps import (
+    ImportPace,
+    close_undrawn,
+    finish,
+    give_pictures,
+    note,
+    step,
+)
 from judge_eval.exchange.question import NONE_OF, Columns, question_of
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.objects import record_objects, verdicts_by_item
@@ -70,7 +77,7 @@ NOTED: Final = ("prompt_id", "cluster")
 CHANGES: Final = "changes"
 _PSEUDONYM: Final = re.compile("[0-9a-f]{16}")
 # All that is kept there beside what sources say of an output.
-KEPT: Final = (OUTPUT_ABSENT, CHANGES, *NOTED)
+RESERVED_METADATA: Final = (OUTPUT_ABSENT, CHANGES, *NOTED)
 
 # Of a queue that asks for a free text.
 OPEN_QUESTION: Final = "What is right and what is wrong with this? Say it in a sentence or two."
@@ -103,11 +110,11 @@ class Writing:
                 # One that is made enters the ledger later, with its first rows.
                 record_objects(run, append=True)
             note(job, run=run)
-        writers = (self._pairs, self._verdicts, self._enter, self._votes)
+        writers = (self._pairs, self._verdicts, self._enter_pairs, self._votes)
         before = 0
-        for table, write in zip(WRITTEN, writers, strict=True):
-            number, pace = self._scratch.count(table), Pace()
-            if write in (self._enter, self._votes) and number and job.written == before:
+        for table, write in zip(TABLES_TO_WRITE, writers, strict=True):
+            number, pace = self._scratch.count(table), ImportPace()
+            if write in (self._enter_pairs, self._votes) and number and job.written == before:
                 self._prepare_ledger()
             while job.written < before + number:
                 with self._step() as run:
@@ -149,9 +156,9 @@ class Writing:
                 return
             runs = Run.every.select_for_update(of=("self",), no_key=True)
             run = runs.select_related("queue__rubric", "queue__project").filter(imports=job)
-            if (held := run.first()) is None:
+            if (locked_run := run.first()) is None:
                 raise ImportRefused(GONE)
-            yield held
+            yield locked_run
 
     def _create(self, project: Project) -> Run:
         options, name, rules = self._options, self._job.name, self._job.form["rules"]
@@ -184,9 +191,9 @@ class Writing:
         changed = [draft for draft in drafts if draft.position is not None and draft.is_changed]
         outputs = Inference.objects.in_bulk([pk for d in changed for pk in d.outputs.values()])
         for draft in new:
-            made = {"created_at": draft.made_at} if draft.made_at else {}
+            stated_time = {"created_at": draft.generated_at} if draft.generated_at else {}
             for pk in draft.outputs.values():
-                outputs[pk] = Inference(pk=pk, project_id=queue.project_id, **made)
+                outputs[pk] = Inference(pk=pk, project_id=queue.project_id, **stated_time)
         for draft in (*new, *changed):
             for side, pk in draft.outputs.items():
                 _fill(outputs[pk], draft, side, texts[pk])
@@ -219,9 +226,9 @@ class Writing:
 
     def _store_images(self, outputs: Iterable[Inference]) -> None:
         for output in outputs:
-            brought = self._scratch.pictures / (png_in(output.output) or "none")
-            if output.kind == Inference.Kind.IMAGE and brought.exists():
-                store(brought.read_bytes())
+            picture_file = self._scratch.pictures / (png_in(output.output) or "none")
+            if output.kind == Inference.Kind.IMAGE and picture_file.exists():
+                store(picture_file.read_bytes())
 
     def _verdicts(self, run: Run, rows: Rows) -> None:
         judges = dict(run.judges.values_list("fingerprint", "pk"))
@@ -229,12 +236,12 @@ class Writing:
             Verdict(
                 judge_id=judges[imported_fingerprint(name, self._options.source)],
                 item_id=UUID(hex=pair),
-                **self._settled(run, statement, "winner"),
+                **self._settled_columns(run, statement, "winner"),
             )
             for name, pair, statement in rows
         )
 
-    def _enter(self, run: Run, rows: Rows) -> None:
+    def _enter_pairs(self, run: Run, rows: Rows) -> None:
         """Put pairs into the ledger with their verdicts, also where no judge was asked yet."""
         pairs = [UUID(hex=pair) for (pair,) in rows]
         has_verdict = Exists(Verdict.objects.filter(item=OuterRef("pk")))
@@ -322,14 +329,14 @@ class Writing:
         voters = voters_of(project, names)
         new = [Voter(project_id=project, external_id=n) for n in sorted(names - voters.keys())]
         voters |= {voter.external_id: voter for voter in Voter.objects.bulk_create(new)}
-        given = self._scratch.groups(names).items()
-        groups = {voters[n].pseudonym: group for n, group in given if not voters[n].group}
+        groups_by_voter = self._scratch.groups(names).items()
+        groups = {voters[n].pseudonym: group for n, group in groups_by_voter if not voters[n].group}
         if groups:
             # Before the votes, so that no board has to move for it.
             ledger.append(project, [groups_entry(project, groups)])
         entries = []
         for name, pair, statement in rows:
-            entry = _vote(self._settled(run, statement, "choice"), self._now)
+            entry = _vote(self._settled_columns(run, statement, "choice"), self._now)
             entry.project_id, entry.queue, entry.rubric = project, run.queue, run.queue.rubric
             entry.item_id = UUID(hex=pair)
             entry.voter, entry.reputation = voters[name], voters[name].reputation
@@ -341,7 +348,7 @@ class Writing:
         boundary.project_id, boundary.payload = run.queue.project_id, payload
         ledger.append(run.queue.project_id, [boundary])
 
-    def _settled(self, run: Run, statement: str, choice: str) -> Columns:
+    def _settled_columns(self, run: Run, statement: str, choice: str) -> Columns:
         question = question_of(kind_of(run.queue).noun, self._options, run.queue)
         return question.settled(json.loads(statement), choice)
 
@@ -352,9 +359,9 @@ class Writing:
         if not is_new and Queue.objects.filter(pk=queue.pk, is_simulated=True).exists():
             raise ImportRefused(SIMULATED)  # meanwhile; from now on no more: it has real votes
         is_waiting = _open_pairs(queue)
-        lacking = mark_lacking(queue)
-        are_all = lacking == queue.items.count()
-        queue.is_open = self._is_to_be_open(queue, lacking if are_all else 0)
+        lacking_count = mark_lacking(queue)
+        are_all = lacking_count == queue.items.count()
+        queue.is_open = self._is_to_be_open(queue, lacking_count if are_all else 0)
         queue.save(update_fields=["ballot", "is_open"])
         if run.state != Run.State.STOPPED:
             if is_waiting or (run.state == Run.State.JUDGING and not is_new):
@@ -366,12 +373,14 @@ class Writing:
             run.note = NOTHING_TO_SHOW[noun] if run.state == Run.State.COMPLETE else ""
         run.save(update_fields=["state", "note"])
         record_objects(run, append=True)
-        if lacking:
+        if lacking_count:
             says = "Voting is closed" if are_all else "Nobody is asked about some"
-            note = f"{says}: {_lacking(lacking, noun)} that could be shown."
+            note = f"{says}: {_no_outputs_text(lacking_count, noun)} that could be shown."
             self._report.notes.append(note)
         self._note_verdicts_off_ballot(run)
-        new = (number_of(self._report.new[f"{it}s"], it) for it in (noun, "verdict", "vote"))
+        new = (
+            number_of(self._report.new[f"{table}s"], table) for table in (noun, "verdict", "vote")
+        )
         run.record("imported", f"Imported: {', '.join(new)}.")
         if run.state == Run.State.JUDGING:
             enqueue("judge_eval.tasks.advance", str(run.pk))
@@ -384,12 +393,12 @@ class Writing:
                 f"{', '.join(run.queue.ballot)}. They count as failed."
             )
 
-    def _is_to_be_open(self, queue: Queue, lacking: int) -> bool:
+    def _is_to_be_open(self, queue: Queue, lacking_count: int) -> bool:
         is_open = self._options.open_for_voting
         if is_open is None:
-            is_open = not lacking if self._job.name else queue.is_open
-        if is_open and lacking:
-            raise ImportRefused(lacking_text(lacking, kind_of(queue).noun))
+            is_open = not lacking_count if self._job.name else queue.is_open
+        if is_open and lacking_count:
+            raise ImportRefused(lacking_text(lacking_count, kind_of(queue).noun))
         return is_open
 
 
@@ -435,12 +444,12 @@ def _item(queue: Queue, draft: PairDraft) -> Item:
     )
 
 
-def _vote(given: Columns, now: datetime) -> Entry:
+def _vote(columns: Columns, now: datetime) -> Entry:
     """Make a vote, cast now if it states no time, without its voter and its pair."""
-    at = given.pop("at")
-    hidden = ledger.hidden(given["comment"], given["labels"])
-    at = datetime.fromisoformat(at) if at else now
-    return Entry(kind=Entry.Kind.VOTE, at=at, **given, **hidden)
+    voted_at = columns.pop("at")
+    hidden = ledger.hidden(columns["comment"], columns["labels"])
+    voted_at = datetime.fromisoformat(voted_at) if voted_at else now
+    return Entry(kind=Entry.Kind.VOTE, at=voted_at, **columns, **hidden)
 
 
 def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:
@@ -457,15 +466,15 @@ def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:
 
 def lacking_text(number: int, noun: str) -> str:
     return (
-        f"{_lacking(number, noun)}, so nobody can vote on them: "
+        f"{_no_outputs_text(number, noun)}, so nobody can vote on them: "
         "give the outputs, or close the run for voting."
     )
 
 
-def _lacking(number: int, noun: str) -> str:
+def _no_outputs_text(number: int, noun: str) -> str:
     has, output = ("has", "output") if number == 1 else ("have", "outputs")
-    what = "outputs" if noun == "pair" else output
-    return f"{number_of(number, noun)} {has} no {what}"
+    outputs_text = "outputs" if noun == "pair" else output
+    return f"{number_of(number, noun)} {has} no {outputs_text}"
 
 
 def _open_pairs(queue: Queue) -> bool:

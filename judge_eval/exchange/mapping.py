@@ -31,11 +31,11 @@ from judge_eval.exchange.row_models import (
     METADATA,
     PAIRS,
     VOTERS,
+    ImportRow,
+    InvalidField,
     Item,
     LeftOut,
-    Misfit,
     Note,
-    Row,
     RowError,
     Shape,
     Values,
@@ -48,7 +48,7 @@ from judge_eval.exchange.sources import Record, records
 from voting.choices import SWAPPED, Choice
 
 # What finds the rows of a record that holds several.
-EACH: Final = "rows"
+ROWS: Final = "rows"
 # What the columns of several tasks, judges … begin with in a file that has our own names.
 _PREFIXES: Final = {
     LABELS: "labels.",
@@ -58,7 +58,7 @@ _PREFIXES: Final = {
 }
 # These may also stand in a column of objects.
 _NESTED: Final = (METADATA, LABELS)
-_ONE_OF: Final = {LABELS: "task", JUDGES: "judge", VOTERS: "voter", METADATA: "name"}
+_GROUP_KEYS: Final = {LABELS: "task", JUDGES: "judge", VOTERS: "voter", METADATA: "name"}
 # What others call columns of single items.
 _ALIASES: Final = {"item": "id", "generator": "model"}
 # Columns that nothing is made of are named so far.
@@ -67,7 +67,7 @@ LONGEST_NAMED: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MappedColumn:
     """Where one value of a row comes from: expressions on its record, or else the mapping itself.
 
     `field` is a column of ours, or one of a group, such as ``labels.TASK``. `find` puts together
@@ -84,18 +84,18 @@ class Column:
         if not self.sources:
             return self.constant
         try:
-            raw = self.find(record) if self.find else self.sources[0].of(record)
+            raw = self.find(record) if self.find else self.sources[0].evaluate(record)
             return None if raw is None else self.convert(raw)
         except ValueError as error:
             names = [source.text for source in self.sources]
             named = "" if names == [self.field] else f" (column {', '.join(map(repr, names))})"
-            raise Misfit(self.field, f"{error}{named}") from error
+            raise InvalidField(self.field, f"{error}{named}") from error
 
     def is_empty(self, record: Values) -> bool:
-        return all(source.of(record) in (None, "") for source in self.sources)
+        return all(source.evaluate(record) in (None, "") for source in self.sources)
 
 
-def _looked_up(meanings: Values, raw: object) -> object:
+def _meaning_of(meanings: Values, raw: object) -> object:
     word = fields.plain(raw)
     key = word if word in meanings else word.strip()
     if key not in meanings and key:
@@ -119,13 +119,13 @@ class ColumnMapping:
     are `nested` stand in an object, too, in a column that is called as they are.
     """
 
-    columns: Mapping[tuple[str, str], Column]
+    columns: Mapping[tuple[str, str], MappedColumn]
     shape: Shape = PAIRS
     nested: Collection[str] = ()
     # Where a record holds several rows: what finds them.
-    each: Sequence[Expression] = ()
+    row_sources: Sequence[Expression] = ()
 
-    def rows(self, file: str, record: Record) -> Iterator[Row | LeftOut | RowError]:
+    def rows(self, file: str, record: Record) -> Iterator[ImportRow | LeftOut | RowError]:
         """Turn one record into rows, more where it holds statements of several; or say what is
         wrong.
         """
@@ -133,53 +133,63 @@ class ColumnMapping:
             for part in self.parts(record.values):
                 yield from self._rows(file, record.line, part)
         except ValueError as error:
-            yield RowError(file, record.line, EACH, str(error))
+            yield RowError(file, record.line, ROWS, str(error))
 
     def parts(self, record: Values) -> Iterator[Values]:
         """Yield what the rows of a record are made of: it alone, or with each that it holds."""
-        if not self.each:
+        if not self.row_sources:
             yield record
             return
-        value = self.each[0].of(record)
-        for one in value if isinstance(value, list) else [value] if value is not None else []:
-            yield record | (one if isinstance(one, dict) else {"value": one})
+        value = self.row_sources[0].evaluate(record)
+        for part in value if isinstance(value, list) else [value] if value is not None else []:
+            yield record | (part if isinstance(part, dict) else {"value": part})
 
-    def _rows(self, file: str, line: int, raw: Values) -> Iterator[Row | LeftOut | RowError]:
+    def _rows(self, file: str, line: int, raw: Values) -> Iterator[ImportRow | LeftOut | RowError]:
         shape = self.shape
         try:
             groups = self._read(raw)
             values = groups[""]
             if shape is ITEMS:
                 values[METADATA] = groups[METADATA] or None
-            if shape.name not in values and not self._is_named(raw):
+            name_column = self.columns.get(("", shape.name))
+            sources = name_column.sources if name_column else ()
+            # Where the column of names is there, an empty cell in it is a fault.
+            if shape.name not in values and not any(source.text in raw for source in sources):
                 values[shape.name] = name_by_content(shape, values)
-            wide = [
-                {it: values.get(it) for it in (*shape.about, METADATA)} | {who: name, field: answer}
-                for group, who, field in (
+            statements = [
+                {column: values.get(column) for column in (*shape.about, METADATA)}
+                | {author_field: name, field: answer}
+                for group, author_field, field in (
                     (JUDGES, "judge", "verdict"),
                     (VOTERS, "voter", "vote"),
                 )
                 for name, answer in groups[group].items()
             ]
             answers = (*shape.says, "vote", "voter", "judge")
-            if not wide or any(name in values for name in answers):
+            if not statements or any(name in values for name in answers):
                 yield from assemble(shape, file, line, values, groups[LABELS], self._constants)
-            for statement in wide:
+            for statement in statements:
                 yield from assemble(shape, file, line, statement, {}, ())
             name = shape.name
-            cells = [(judge, it) for (group, judge), it in self.columns.items() if group == JUDGES]
+            cells = [
+                (judge, column)
+                for (group, judge), column in self.columns.items()
+                if group == JUDGES
+            ]
             for judge, column in cells:
                 if judge not in groups[JUDGES] and column.is_empty(raw):
-                    yield Row(file, line, values[name], shape=name, judge=judge, is_blank=True)
-        except Misfit as error:
-            yield RowError(file, line, error.field, error.why)
+                    yield ImportRow(
+                        file, line, values[name], shape=name, judge=judge, is_blank=True
+                    )
+        except InvalidField as error:
+            yield RowError(file, line, error.field, error.reason)
 
     def _read(self, record: Values) -> dict[str, Values]:
         """Return the values of a record by group and name, as far as it has them."""
         groups: dict[str, Values] = {group: {} for group in ("", *self.shape.groups)}
         for group in self.nested:
             if (inner := record.get(group)) is not None:
-                groups[group] = self._inner(group, inner)
+                groups[group] = self._nested_values(group, inner)
         for (group, name), column in self.columns.items():
             if (value := column.read(record)) is not None:
                 groups[group][name] = value
@@ -189,29 +199,27 @@ class ColumnMapping:
             groups[""].pop("judge", None)
         return groups
 
-    def _inner(self, group: str, inner: object) -> Values:
+    def _nested_values(self, group: str, inner: object) -> Values:
         if not isinstance(inner, Mapping):
-            what = "answers by task" if group == LABELS else "values by name"
-            raise Misfit(group, f"must be an object of {what}")
+            contents = "answers by task" if group == LABELS else "values by name"
+            raise InvalidField(group, f"must be an object of {contents}")
         convert, prefix = self.shape.groups[group], _PREFIXES[group]
-        given = {name: raw for name, raw in inner.items() if raw is not None}
-        values = {name: checked(prefix + name, raw, convert) for name, raw in given.items()}
+        raw_values = {name: raw for name, raw in inner.items() if raw is not None}
+        values = {name: checked(prefix + name, raw, convert) for name, raw in raw_values.items()}
         return {name: value for name, value in values.items() if value is not None}
 
     @cached_property
     def _constants(self) -> list[str]:
         return [name for (_, name), column in self.columns.items() if not column.sources]
 
-    def _is_named(self, raw: Values) -> bool:
-        """Say whether a record has the column that names what it is about, if only an empty one."""
-        column = self.columns.get(("", self.shape.name))
-        return column is not None and any(source.text in raw for source in column.sources)
-
     def expressions(self) -> list[Expression]:
-        return [*self.each, *(it for column in self.columns.values() for it in column.sources)]
+        return [
+            *self.row_sources,
+            *(source for column in self.columns.values() for source in column.sources),
+        ]
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        roots = {*self.nested}.union(*(each.roots for each in self.expressions()))
+        roots = {*self.nested}.union(*(expression.roots for expression in self.expressions()))
         return [column for column in columns if column not in roots]
 
 
@@ -219,14 +227,14 @@ class ColumnMapping:
 @lru_cache(maxsize=8)
 def own_names(shape: Shape, names: tuple[str, ...]) -> ColumnMapping:
     """Return the mapping that columns make which are called as our own fields are."""
-    columns: dict[tuple[str, str], Column] = {}
+    columns: dict[tuple[str, str], MappedColumn] = {}
     for name, role in roles_of(names, shape).items():
-        own = [Expression(name, is_name=True)]
+        sources = [Expression(name, is_name=True)]
         if role in shape.fields:
-            columns["", role] = Column(role, own, shape.fields[role])
+            columns["", role] = MappedColumn(role, sources, shape.fields[role])
         elif role and name != role:
             place = (role, name.removeprefix(_PREFIXES[role]))
-            columns[place] = Column(name, own, shape.groups[role])
+            columns[place] = MappedColumn(name, sources, shape.groups[role])
     return ColumnMapping(columns, shape, {*_NESTED} & {*shape.groups})
 
 
@@ -237,28 +245,28 @@ def rows_of(
     make: Callable[[Record], Iterator[Item | Values | str]],
 ) -> Iterator[Item]:
     """Yield what `make` makes of each record: items, values by the names of our fields, or a text
-    that says why nothing is made of it; and an error where it raises Misfit.
+    that says why nothing is made of it; and an error where it raises InvalidField.
     """
     for record in records(stream, name, file_format):
         if not isinstance(record, Record):
             yield record
             continue
         try:
-            for made in make(record):
-                if isinstance(made, dict):
-                    yield from own_rows(name, record.line, made)
+            for item in make(record):
+                if isinstance(item, dict):
+                    yield from own_rows(name, record.line, item)
                 else:
-                    yield LeftOut(name, record.line, made) if isinstance(made, str) else made
-        except Misfit as error:
-            yield RowError(name, record.line, error.field, error.why)
+                    yield (LeftOut(name, record.line, item) if isinstance(item, str) else item)
+        except InvalidField as error:
+            yield RowError(name, record.line, error.field, error.reason)
 
 
-def own_rows(file: str, line: int, values: Values) -> Iterator[Row | LeftOut | RowError]:
+def own_rows(file: str, line: int, values: Values) -> Iterator[ImportRow | LeftOut | RowError]:
     """Build rows from raw values by field, with every check that a file of ours gets."""
     asks = values.pop("vote_kind", None)
     mapping = own_names(shape_of(values) or PAIRS, tuple(values))
     for row in mapping.rows(file, Record(line, dict(values))):
-        yield replace(row, asks=asks) if asks and isinstance(row, Row) else row
+        yield replace(row, asks=asks) if asks and isinstance(row, ImportRow) else row
 
 
 # --- a whole file -----------------------------------------------------------------------------
@@ -274,43 +282,47 @@ def rows(
     nothing is made of.
     """
     watched = _Columns(mapping)
-    unmet = [] if isinstance(mapping, Shape) else mapping.expressions()
+    missing_sources = [] if isinstance(mapping, Shape) else mapping.expressions()
     line = 0
     for record in records:
         if not isinstance(record, Record):
             yield record
             continue
         line = record.line
-        unmet = [each for each in unmet if not _is_met(each, watched.mapping, record.values)]
+        missing_sources = [
+            source
+            for source in missing_sources
+            if not _has_value(source, watched.mapping, record.values)
+        ]
         if fault := watched.fault_of(file, record):
             yield fault
         else:
-            made = list(watched.mapping.rows(file, record))
+            items = list(watched.mapping.rows(file, record))
             if watched.has_own_names:
-                made = [_without_baselines(row) for row in made]
-            yield from made or [LeftOut(file, line, "it holds no row")]
-    for each in {each.text: each for each in unmet}.values() if line else ():
-        why = f"no record has a column {each.text!r}{_guess(each.text, watched.last)}"
-        why += f", and it is no expression: {each.fault}" if each.fault else ""
-        yield RowError(file, line, None, why, is_fatal=True)
+                items = [_without_baselines(row) for row in items]
+            yield from items or [LeftOut(file, line, "it holds no row")]
+    for source in {source.text: source for source in missing_sources}.values() if line else ():
+        reason = f"no record has a column {source.text!r}{_guess(source.text, watched.last)}"
+        reason += f", and it is no expression: {source.fault}" if source.fault else ""
+        yield RowError(file, line, None, reason, is_fatal=True)
     if watched.unread:
         yield Note(file, f"not read: {_listed([*watched.unread])}{watched.guess()}")
 
 
-def _without_baselines(row: Row | LeftOut | RowError) -> Row | LeftOut | RowError:
+def _without_baselines(row: ImportRow | LeftOut | RowError) -> ImportRow | LeftOut | RowError:
     """Leave out what a baseline said, as our own exports tell it: it answers here by itself."""
-    if not isinstance(row, Row) or not row.judge or row.voter:
+    if not isinstance(row, ImportRow) or not row.judge or row.voter:
         return row
-    known = {RANDOM, LONGER_HIGHER, always(str(row.labels.get(MAIN)))}
-    if row.judge not in (known if row.shape == "item" else BASELINES):
+    baseline_names = {RANDOM, LONGER_HIGHER, always(str(row.labels.get(MAIN)))}
+    if row.judge not in (baseline_names if row.shape == "item" else BASELINES):
         return row
     return LeftOut(row.file, row.line, f"{row.judge} is a baseline, which answers here by itself")
 
 
-def _is_met(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
+def _has_value(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
     try:
         return any(
-            source.text in part or (source.is_path and source.of(part) is not None)
+            source.text in part or (source.is_path and source.evaluate(part) is not None)
             for part in (record, *mapping.parts(record))
         )
     except ValueError:
@@ -332,7 +344,7 @@ class _Columns:
     def fault_of(self, file: str, record: Record) -> RowError | LeftOut | None:
         """Return why no row can be made of the columns of a record: an error where it is news."""
         columns = [*record.values]
-        nested = [it for it in _TELLING if isinstance(record.values.get(it), dict | list)]
+        nested = [name for name in _TELLING if isinstance(record.values.get(name), dict | list)]
         # Nearly always they are: rows of a table all have the same.
         if columns != self.last or nested != self._nested:
             self.last, self._nested = columns, nested
@@ -347,8 +359,8 @@ class _Columns:
             if self._why and self._why not in self._faults:
                 if len(self._faults) < MOST_NAMED:
                     self._faults.add(self._why)
-                why = f"{self._why} (so with every row that has these columns)"
-                return RowError(file, record.line, None, why)
+                reason = f"{self._why} (so with every row that has these columns)"
+                return RowError(file, record.line, None, reason)
         return LeftOut(file, record.line, self._why) if self._why else None
 
     def _fault(self, unread: list[str]) -> str:
@@ -362,8 +374,8 @@ class _Columns:
             if near := _guess(shape.name, unread):
                 return f"no column is called {shape.name!r}{near}"
             if not present & {"prompt", "prompt_id"} and not {*shape.outputs} <= present:
-                what = f"neither {shape.name}, nor a prompt or {shape.outputs_in_words}"
-                return f"no column says which {shape.name} a row is about: {what}"
+                alternatives = f"neither {shape.name}, nor a prompt or {shape.outputs_in_words}"
+                return f"no column says which {shape.name} a row is about: {alternatives}"
         for name, needed in shape.needs.items():
             if name in present and not present & {*needed}:
                 near = _guess(needed[0], unread)
@@ -371,9 +383,9 @@ class _Columns:
         # Nobody is to vote on outputs whose prompt was there, nor miss the votes that were.
         is_asked = "prompt" in present or not present & {*shape.outputs}
         lost = [
-            it
-            for it in unread
-            if it in self._nested or (not is_asked and field_called(it) == "prompt")
+            column
+            for column in unread
+            if column in self._nested or (not is_asked and field_called(column) == "prompt")
         ]
         return f"nothing is read of {_listed(lost)}" if lost else ""
 
@@ -441,10 +453,12 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
     >>> usual_roles(["id", "response_a", "data.response_b", "noise"], PAIRS)
     {'id': '', 'response_a': 'output_a', 'data.response_b': 'output_b', 'noise': ''}
     """
-    roles, taken = roles_of(paths, shape), set[str]()
+    roles, taken_fields = roles_of(paths, shape), set[str]()
     if {shape.name, *shape.outputs} & {*roles.values()}:
         # Columns are called as ours are; but a prompt that is not must not be lost.
-        prompts = [it for it in paths if field_called(_last_step(it)) == "prompt" and not roles[it]]
+        prompts = [
+            path for path in paths if field_called(_last_step(path)) == "prompt" and not roles[path]
+        ]
         return roles | dict.fromkeys(
             prompts[:1] if "prompt" not in roles.values() else (), "prompt"
         )
@@ -454,10 +468,10 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
         # Of a conversation the last message is compared, and what stands before it is the prompt.
         bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path))
         last = _last_step(bare.removesuffix(".text"))
-        own = last.lower().replace(" ", "_")
-        field = role or (own if own in shape.fields else field_called(last))
-        roles[path] = "" if field in taken or field not in (*shape.fields, role) else field
-        taken |= {field} if field in shape.fields else set()
+        own_field = last.lower().replace(" ", "_")
+        field = role or (own_field if own_field in shape.fields else field_called(last))
+        roles[path] = "" if field in taken_fields or field not in (*shape.fields, role) else field
+        taken_fields |= {field} if field in shape.fields else set()
     return roles
 
 
@@ -483,42 +497,44 @@ def proposal(record: Values, shape: Shape) -> Values:
     >>> proposal(record | {"said": [{"user": "ann", "label": "good"}]}, ITEMS)["rows"]
     'said[]'
     """
-    found = [(path, value) for path, value in paths_of(record) if not isinstance(value, dict)]
-    for each in (shape, ITEMS):
-        roles = usual_roles([path for path, _ in found], each)
-        config: Values = {role: path for path, role in roles.items() if role in each.fields}
-        if not {*each.outputs} <= config.keys():
+    path_values = [(path, value) for path, value in paths_of(record) if not isinstance(value, dict)]
+    for candidate in (shape, ITEMS):
+        roles = usual_roles([path for path, _ in path_values], candidate)
+        config: Values = {role: path for path, role in roles.items() if role in candidate.fields}
+        if not {*candidate.outputs} <= config.keys():
             continue
-        people = _people_in(found)
-        if people and each is ITEMS:
+        people = _people_in(path_values)
+        if people and candidate is ITEMS:
             at_places = add_by_place(roles, JUDGES)
-            judges = {judge_at(it): it for it, role in at_places.items() if role == JUDGES}
+            judges = {judge_at(path): path for path, role in at_places.items() if role == JUDGES}
             people |= {JUDGES: judges} if judges else {}
         return config | people
     return {}
 
 
-def _people_in(found: Sequence[tuple[str, object]]) -> Values:
+def _people_in(path_values: Sequence[tuple[str, object]]) -> Values:
     """Return what reads people who each say something, out of a list of a record."""
-    for path, value in found:
+    for path, value in path_values:
         inner = value[0] if isinstance(value, list) and value else None
-        said = {field_called(it): it for it in inner} if isinstance(inner, dict) else {}
-        answer = next((it for it in _ANSWERS if it in (inner or ())), said.get("vote"))
-        if "voter" in said and answer:
-            return {EACH: f"{path}[]", "voter": said["voter"], "vote": answer}
+        columns = (
+            {field_called(column): column for column in inner} if isinstance(inner, dict) else {}
+        )
+        answer = next((name for name in _ANSWERS if name in (inner or ())), columns.get("vote"))
+        if "voter" in columns and answer:
+            return {ROWS: f"{path}[]", "voter": columns["voter"], "vote": answer}
     return {}
 
 
 def fits(config: Values, columns: Collection[str]) -> bool:
     """Say whether a mapping names nothing but what a file with these columns has."""
     try:
-        used = parse(config).expressions()
+        sources = parse(config).expressions()
     except ConfigInvalid:
         return False
-    if isinstance(config.get(EACH), str):
+    if isinstance(config.get(ROWS), str):
         # What a part of a record is called is not known here.
-        used = [each for each in used if each.is_path] + [Expression(config[EACH])]
-    return bool(used) and all(_occurs(each, columns) for each in used)
+        sources = [source for source in sources if source.is_path] + [Expression(config[ROWS])]
+    return bool(sources) and all(_occurs(source, columns) for source in sources)
 
 
 def _occurs(source: Expression, columns: Collection[str]) -> bool:
@@ -527,12 +543,14 @@ def _occurs(source: Expression, columns: Collection[str]) -> bool:
         return True
     if _PLAIN_PATH.fullmatch(source.text):
         path = source.text.removesuffix("[]")
-        return any(it == path or it.startswith((f"{path}.", f"{path}[")) for it in columns)
+        return any(
+            column == path or column.startswith((f"{path}.", f"{path}[")) for column in columns
+        )
     tops = {re.split(r"[.\[]", column)[0] for column in columns}
     return source.is_path and bool(source.roots & tops)
 
 
-def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:
+def config_of(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:
     """Return the mapping that reads columns as chosen; raises ConfigInvalid.
 
     `meanings` are what the values of a column stand for, `same` what is the same in every row.
@@ -596,9 +614,9 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     """
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
-    shape, config = _shaped(config, shape or shape_of(config))
+    shape, config = _shape_and_fields(config, shape or shape_of(config))
     parser = _Parser(shape)
-    names = [*shape.fields, *shape.groups, EACH]
+    names = [*shape.fields, *shape.groups, ROWS]
     for name in config:
         if name not in names:
             parser.refuse(name, f"unknown{meant(name, names)}")
@@ -610,29 +628,29 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     for group, convert in shape.groups.items():
         specs = config.get(group, {})
         if not isinstance(specs, Mapping):
-            parser.refuse(group, f"must be an object of columns by {_ONE_OF[group]}")
+            parser.refuse(group, f"must be an object of columns by {_GROUP_KEYS[group]}")
             continue
         for name, spec in specs.items():
             columns[group, name] = parser.column(f"{group}.{name}", spec, convert)
-    each = [parser.expression(EACH, config[EACH])] if EACH in config else []
+    row_sources = [parser.expression(ROWS, config[ROWS])] if ROWS in config else []
     if parser.errors:
         raise ConfigInvalid(parser.errors)
-    return ColumnMapping(columns, shape, each=each)
+    return ColumnMapping(columns, shape, row_sources=row_sources)
 
 
-def _shaped(
+def _shape_and_fields(
     config: Mapping[str, object], shape: Shape | None
 ) -> tuple[Shape, Mapping[str, object]]:
     """Return the shape of a mapping, and its fields by our names.
 
     Where nothing else says it, it is the shape that knows all fields; of pairs, where neither does.
     """
-    extra = {PAIRS: {EACH}, ITEMS: {EACH, *_ALIASES.values()}}
+    extra = {PAIRS: {ROWS}, ITEMS: {ROWS, *_ALIASES.values()}}
     fitting = (s for s in extra if {*s.fields, *s.groups} | extra[s] >= config.keys())
     shape = shape or next(fitting, PAIRS)
-    own = {alias: name for name, alias in _ALIASES.items() if name not in config}
-    own = own if shape is ITEMS else {}
-    return shape, {own.get(name, name): spec for name, spec in config.items()}
+    names_by_alias = {alias: name for name, alias in _ALIASES.items() if name not in config}
+    names_by_alias = names_by_alias if shape is ITEMS else {}
+    return shape, {names_by_alias.get(name, name): spec for name, spec in config.items()}
 
 
 class _Parser:
@@ -642,16 +660,16 @@ class _Parser:
         self.errors: list[ConfigError] = []
         self._shape = shape
 
-    def refuse(self, path: str, why: str) -> None:
-        self.errors.append(ConfigError(f"mapping.{path}", why))
+    def refuse(self, path: str, reason: str) -> None:
+        self.errors.append(ConfigError(f"mapping.{path}", reason))
 
-    def column(self, field: str, spec: object, convert: Converter) -> Column:
+    def column(self, field: str, spec: object, convert: Converter) -> MappedColumn:
         try:
-            given = {"column": spec} if isinstance(spec, str) else spec
-            source = validated(_Source, given, path=f"mapping.{field}")
+            raw_source = {"column": spec} if isinstance(spec, str) else spec
+            source = validated(_Source, raw_source, path=f"mapping.{field}")
         except ConfigInvalid as invalid:
             self.errors += invalid.errors
-            return Column(field, (), convert)
+            return MappedColumn(field, (), convert)
         self._refuse_misplaced(field, source)
         if source.separator:
             convert = partial(fields.words, separator=source.separator)
@@ -660,7 +678,7 @@ class _Parser:
         convert = _LABEL_TYPES[source.type] if source.type else convert
         if "value" in source.model_fields_set:
             constant = self._value(f"{field}.value", source.value, convert)
-            return Column(field, (), convert, constant=constant)
+            return MappedColumn(field, (), convert, constant=constant)
         if source.values:
             meanings = {
                 raw: None
@@ -668,31 +686,31 @@ class _Parser:
                 else self._value(f'{field}.values["{raw}"]', word, convert)
                 for raw, word in source.values.items()
             }
-            convert = partial(_looked_up, meanings)
+            convert = partial(_meaning_of, meanings)
         sources = [self.expression(field, text) for text in filter(None, source.expressions)]
         is_winner = source.scores or source.one_hot or source.threshold is not None
         find = partial(_winner, source, sources) if is_winner else None
         if find and self._shape is ITEMS:
             find = partial(_mark, source, sources)
-        return Column(field, sources, convert, find)
+        return MappedColumn(field, sources, convert, find)
 
     def expression(self, path: str, text: object) -> Expression:
         try:
             if isinstance(text, str) and text:
                 return Expression(text)
-            why = "must be the name of a column, or an expression"
+            reason = "must be the name of a column, or an expression"
         except ValueError as error:
-            why = str(error)
-        self.refuse(path, why)
+            reason = str(error)
+        self.refuse(path, reason)
         return Expression("")
 
     def _refuse_misplaced(self, field: str, source: _Source) -> None:
-        given, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
+        settings, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
         is_single = self._shape is ITEMS
-        if len(given & {"column", "value", "scores", "one_hot"}) != 1:
+        if len(settings & {"column", "value", "scores", "one_hot"}) != 1:
             choices = ", scores and one_hot" if field in _WINNERS else " and value"
             self.refuse(field, f"needs one of column{', value' if ',' in choices else ''}{choices}")
-        elif "value" in given and (field in ("pair", "item") or source.values):
+        elif "value" in settings and (field in ("pair", "item") or source.values):
             self.refuse(f"{field}.value", "cannot stand here: it is the same for every row")
         allowed = {
             "separator": is_label or field == "tags",
@@ -700,11 +718,11 @@ class _Parser:
             "type": is_label,
             **dict.fromkeys(("scores", "one_hot"), field in _WINNERS and not is_single),
             "threshold": field in _WINNERS or field.startswith((f"{JUDGES}.", f"{VOTERS}.")),
-            "tie_within": bool({"scores", "threshold"} & given) and not is_single,
-            "larger": "threshold" in given and not is_single,
+            "tie_within": bool({"scores", "threshold"} & settings) and not is_single,
+            "larger": "threshold" in settings and not is_single,
         }
         for setting in [name for name, belongs in allowed.items() if not belongs]:
-            if setting in given:
+            if setting in settings:
                 self.refuse(f"{field}.{setting}", "does not belong here")
 
     def _value(self, path: str, raw: object, convert: Converter) -> object:
@@ -719,14 +737,12 @@ class _Parser:
 
 
 def _mark(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:
-    """Return whether a single output passes, by a number from which on it does."""
-    number = fields.number(raw) if (raw := expressions[0].of(record)) is not None else None
+    number = fields.number(raw) if (raw := expressions[0].evaluate(record)) is not None else None
     return None if number is None else "pass" if number >= (source.threshold or 0) else "flag"
 
 
 def _winner(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:
-    """Return a winner out of scores, of one-hot columns, or of a number by its threshold."""
-    values = [each.of(record) for each in expressions]
+    values = [expression.evaluate(record) for expression in expressions]
     if source.one_hot:
         hot = [choice for choice, raw in zip(source.one_hot, values, strict=True) if _is_hot(raw)]
         if len(hot) > 1:

@@ -6,14 +6,14 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS
-from judge_eval.exchange.row_models import Broken
+from judge_eval.exchange.row_models import UnreadableFile
 
 try:
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 except ImportError as missing:
-    why = f"Parquet is read and written by pyarrow, which cannot be loaded here: {missing}"
-    raise Broken(why) from missing
+    reason = f"Parquet is read and written by pyarrow, which cannot be loaded here: {missing}"
+    raise UnreadableFile(reason) from missing
 
 # A record may have 2 MB, and is held twice while it is read.
 _ROWS = 16
@@ -45,12 +45,14 @@ def open_file(stream: BinaryIO) -> Any:
     except _DAMAGED as error:
         raise _unreadable(error) from error
     if file.metadata.num_columns > MOST_COLUMNS:
-        raise Broken(f"{file.metadata.num_columns:,} columns; at most {MOST_COLUMNS:,} are read")
+        raise UnreadableFile(
+            f"{file.metadata.num_columns:,} columns; at most {MOST_COLUMNS:,} are read"
+        )
     for group in _groups(file):
         for column in map(group.column, range(group.num_columns)):
             # It cannot be as large as it is without a record that is too large.
             if column.total_uncompressed_size > MAX_RECORD * max(group.num_rows, 1):
-                raise Broken(f"column {column.path_in_schema!r} has {_LARGE}")
+                raise UnreadableFile(f"column {column.path_in_schema!r} has {_LARGE}")
     return file
 
 
@@ -63,8 +65,8 @@ def _groups(file: Any) -> Iterator[Any]:
     return map(file.metadata.row_group, range(file.metadata.num_row_groups))
 
 
-def _unreadable(error: Exception) -> Broken:
-    return Broken(f"not readable as Parquet: {' '.join(str(error).split())[:200]}")
+def _unreadable(error: Exception) -> UnreadableFile:
+    return UnreadableFile(f"not readable as Parquet: {' '.join(str(error).split())[:200]}")
 
 
 def parquet_rows(stream: BinaryIO) -> Iterator[tuple[int, object]]:
@@ -72,12 +74,14 @@ def parquet_rows(stream: BinaryIO) -> Iterator[tuple[int, object]]:
     try:
         names = file.schema_arrow.names
         if len(set(names)) != len(names):
-            raise Broken("two columns have the same name")
+            raise UnreadableFile("two columns have the same name")
         number = unpacked = 0
         for batch in file.iter_batches(batch_size=_ROWS, use_threads=False):
             unpacked += batch.nbytes
             if unpacked > _MOST_UNPACKED:
-                raise Broken(f"more than {_MOST_UNPACKED >> 30} GB unpacked: bring it in parts")
+                raise UnreadableFile(
+                    f"more than {_MOST_UNPACKED >> 30} GB unpacked: bring it in parts"
+                )
             for row in _rows(_to_microseconds(batch)):
                 number += 1
                 yield number, row
@@ -110,7 +114,7 @@ def _rows(batch: Any) -> list[object]:
     return [row for number in range(batch.num_rows) for row in _rows(batch.slice(number, 1))]
 
 
-class _Written(RawIOBase):
+class _PieceBuffer(RawIOBase):
     """A file that gives away what was written since it was last taken."""
 
     def __init__(self) -> None:
@@ -138,12 +142,12 @@ def parquet_file(
 ) -> Iterator[bytes]:
     """Yield a file of rows that begin with a name; all other cells are of one type, or None."""
     schema = pa.schema([(names[0], pa.string()), *((name, _TYPES[cells]) for name in names[1:])])
-    written, at_once = _Written(), max(_LEAST_ROWS, _CELLS // len(names))
+    buffer, at_once = _PieceBuffer(), max(_LEAST_ROWS, _CELLS // len(names))
     rows = iter(rows)
-    with pq.ParquetWriter(written, schema) as writer:
+    with pq.ParquetWriter(buffer, schema) as writer:
         while group := list(islice(rows, at_once)):
             columns = zip(zip(*group, strict=True), schema.types, strict=True)
-            arrays = [pa.array(column, of) for column, of in columns]
+            arrays = [pa.array(column, cell_type) for column, cell_type in columns]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-            yield written.take()
-    yield written.take()
+            yield buffer.take()
+    yield buffer.take()

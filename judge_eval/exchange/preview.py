@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from humanjudge.lib import extensions
 from judge_eval.exchange import containers, fields, mapping
-from judge_eval.exchange.containers import Source
+from judge_eval.exchange.containers import SourceFile
 from judge_eval.exchange.drafts import (
     PairDraft,
     check_consistent,
@@ -38,14 +38,14 @@ from judge_eval.exchange.question import Columns, plain_labels
 from judge_eval.exchange.row_models import (
     ITEMS,
     SHAPES,
-    Broken,
+    ImportRow,
+    InvalidField,
     Item,
     JudgeOrder,
     LeftOut,
-    Misfit,
-    Row,
     RowError,
     ShapeName,
+    UnreadableFile,
     Values,
     shape_of,
 )
@@ -66,7 +66,7 @@ EXAMPLES: Final = 3
 LONGEST_EXAMPLE: Final = 80
 # What names an item whose file does not.
 _MADE_NAME: Final = re.compile(r"[0-9a-f]{32}")
-_CHOSEN: Final = {
+_CHOICE_PHRASES: Final = {
     "A": "chose the first",
     "B": "chose the second",
     "tie": "chose neither: a tie",
@@ -102,15 +102,15 @@ class Fault(BaseModel):
     file: str
     row: int
     field: str | None
-    why: str
+    reason: str
     more: int = 0
 
     @property
-    def where(self) -> str:
+    def place(self) -> str:
         return f"{self.file}, row {self.row:,}" if self.row else self.file
 
 
-class Output(BaseModel):
+class PreviewOutput(BaseModel):
     generator: str = ""
     # None where the source holds none.
     text: str | None = None
@@ -122,7 +122,7 @@ class PreviewItem(BaseModel):
     name: str
     prompt: str = ""
     kind: str = ""
-    outputs: list[Output] = []
+    outputs: list[PreviewOutput] = []
     verdicts: list[tuple[str, str]] = []
     votes: list[tuple[str, str]] = []
 
@@ -132,13 +132,13 @@ class PreviewItem(BaseModel):
         return "" if _MADE_NAME.fullmatch(self.name) else self.name
 
     @property
-    def said(self) -> list[tuple[str, str, bool]]:
+    def statements(self) -> list[tuple[str, str, bool]]:
         """Who says what of it in words, and whether that is a judge."""
-        words = _CHOSEN if len(self.outputs) > 1 else {}
+        words = _CHOICE_PHRASES if len(self.outputs) > 1 else {}
         return [
-            (who, words.get(what, f"said {what}"), is_judge)
+            (author, words.get(choice, f"said {choice}"), is_judge)
             for statements, is_judge in ((self.votes, False), (self.verdicts, True))
-            for who, what in statements
+            for author, choice in statements
         ]
 
 
@@ -223,12 +223,14 @@ def look(request: PreviewRequest) -> Preview:
     rows = _Rows(result)
     report = rows.report
     with ExitStack() as stack:
-        files = [Source(name, stack.enter_context(path.open("rb"))) for path, name in request.files]
+        files = [
+            SourceFile(name, stack.enter_context(path.open("rb"))) for path, name in request.files
+        ]
         try:
             opened = containers.unpacked(
                 files, stack, None, request.encoding, separator=request.separator
             )
-        except Broken as error:
+        except UnreadableFile as error:
             file = error.file or request.files[0][1]
             result.faults = grouped([RowError(file, 0, None, str(error))])
             return result
@@ -241,7 +243,7 @@ def look(request: PreviewRequest) -> Preview:
             result.shape = "item" if row_shape is ITEMS else "pair"
             if public := detect(name, first[:LOOKED_AT_FIRST]):
                 result.formats[name] = public
-            elif mapping.EACH in (config := mapping.proposal(first[0], ITEMS) if first else {}):
+            elif mapping.ROWS in (config := mapping.proposal(first[0], ITEMS) if first else {}):
                 result.proposed = config
             items = read(stream, name, columns, None, shape, request.off)
             for item in islice(items, LOOKED_AT):
@@ -255,7 +257,7 @@ def look(request: PreviewRequest) -> Preview:
     return result
 
 
-def _reading_of(source: Source, records: list[Values]) -> FileReading:
+def _reading_of(source: SourceFile, records: list[Values]) -> FileReading:
     form = containers.format_of(source.name)
     is_text = form in ("csv", "json", "jsonl")
     reading = FileReading(
@@ -327,14 +329,14 @@ class _Rows:
         self._pairs: dict[tuple[str, ...], tuple[str, str]] = {}
 
     def take(self, item: Item) -> None:
-        if isinstance(item, Row) and item.is_blank:
+        if isinstance(item, ImportRow) and item.is_blank:
             self._blank.setdefault(item.judge or "", set()).add(item.item)
-        elif isinstance(item, Row):
-            self._take_row(self._as_known(item))
+        elif isinstance(item, ImportRow):
+            self._take_row(self._under_known_name(item))
         elif not isinstance(item, JudgeOrder):
             self.report.add(item)
 
-    def _as_known(self, row: Row) -> Row:
+    def _under_known_name(self, row: ImportRow) -> ImportRow:
         """Return a row as the pair is known that has its prompt and outputs, perhaps exchanged."""
         if not (row.shape == "pair" and row.prompt and row.output_a and row.output_b):
             return row
@@ -345,30 +347,30 @@ class _Rows:
             return row
         return replace(row.turned(), item=name)
 
-    def _take_row(self, row: Row) -> None:
+    def _take_row(self, row: ImportRow) -> None:
         self.text += text_of(row)
         try:
             row = self._check(row)
-        except Misfit as error:
-            self.report.fail(RowError(row.file, row.line, error.field, error.why))
+        except InvalidField as error:
+            self.report.fail(RowError(row.file, row.line, error.field, error.reason))
         if row.item not in self.items:
             if len(self.items) == MOST_ITEMS:
                 return
-            outputs = [Output() for _ in SHAPES[row.shape].outputs]
+            outputs = [PreviewOutput() for _ in SHAPES[row.shape].outputs]
             self.items[row.item] = PreviewItem(name=row.item, outputs=outputs)
         _add(self.items[row.item], row)
 
     def counts(self) -> SeenCounts:
-        said = {
+        names_by_table = {
             table: [name for kind, name, _ in self._answers if kind == table]
             for table in ("vote", "verdict")
         }
         return SeenCounts(
             items=len(self._drafts),
-            votes=len(said["vote"]),
-            voters=len({*said["vote"]}),
-            verdicts=len(said["verdict"]) + self._unanswered(said["verdict"]),
-            judges=len({*said["verdict"]}),
+            votes=len(names_by_table["vote"]),
+            voters=len({*names_by_table["vote"]}),
+            verdicts=len(names_by_table["verdict"]) + self._unanswered(names_by_table["verdict"]),
+            judges=len({*names_by_table["verdict"]}),
             is_all=self.is_all,
         )
 
@@ -380,22 +382,22 @@ class _Rows:
         }
         return sum(blank for judge, blank in blanks.items() if judges.count(judge) > blank)
 
-    def _check(self, row: Row) -> Row:
+    def _check(self, row: ImportRow) -> ImportRow:
         new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)
         if self._drafts and row.shape != self._preview.shape:
-            raise Misfit(None, of_another_shape(row))
+            raise InvalidField(None, of_another_shape(row))
         self._preview.shape = row.shape
         row, _ = self._drafts.setdefault(row.item, new).take(row)
         labels = plain_labels(row)
         answers = [("verdict", row.judge, verdict_of(row, "tie", labels))] if row.judge else []
         answers += [("vote", row.voter, vote_of(row, labels))] if row.voter else []
-        for table, name, given in answers:
-            before = self._answers.setdefault((table, name, row.item), given)
-            check_consistent(table, row, given, before)
+        for table, name, columns in answers:
+            earlier = self._answers.setdefault((table, name, row.item), columns)
+            check_consistent(table, row, columns, earlier)
         return row
 
 
-def _add(item: PreviewItem, row: Row) -> None:
+def _add(item: PreviewItem, row: ImportRow) -> None:
     item.prompt = item.prompt or _cut(row.prompt or row.prompt_id or "")
     item.kind = item.kind or row.kind or ""
     outputs = ((row.generator_a, row.output_a), (row.generator_b, row.output_b))
@@ -409,13 +411,13 @@ def _add(item: PreviewItem, row: Row) -> None:
         picks = f"{row.pick_ab} with A first, {row.pick_ba} with B first"
         verdict = picks if row.pick_ab else row.verdict or ""
         verdict = f"no verdict: {_cut(row.error)}" if row.error else verdict
-        _note(item.verdicts, row.judge, [verdict, *labels])
+        _add_statement(item.verdicts, row.judge, [verdict, *labels])
     if row.voter and len(item.votes) < MOST_STATEMENTS:
-        _note(item.votes, row.voter, [row.vote, *labels])
+        _add_statement(item.votes, row.voter, [row.vote, *labels])
 
 
-def _note(statements: list[tuple[str, str]], who: str, words: list[str | None]) -> None:
-    statement = (who, _cut(", ".join(filter(None, words))))
+def _add_statement(statements: list[tuple[str, str]], author: str, words: list[str | None]) -> None:
+    statement = (author, _cut(", ".join(filter(None, words))))
     # Several rows of a record may each repeat what is said of the whole.
     if statement not in statements:
         statements.append(statement)
@@ -428,7 +430,7 @@ def _word(label: fields.Label) -> str:
 def _cut(text: str) -> str:
     if turns := messages_of(text):
         last = turns[-MOST_STATEMENTS:]
-        cut = [{"role": each.role, "content": each.content[:LONGEST_TEXT]} for each in last]
+        cut = [{"role": turn.role, "content": turn.content[:LONGEST_TEXT]} for turn in last]
         return conversation(cut) or ""
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
@@ -439,7 +441,7 @@ def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
     Examples
     --------
     >>> [fault] = grouped(RowError("v.csv", row, "vote", "missing") for row in (3, 7))
-    >>> fault.where, fault.more
+    >>> fault.place, fault.more
     ('v.csv, row 3', 1)
     """
     faults: dict[tuple[str, str | None, str], Fault] = {}
@@ -450,7 +452,7 @@ def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
             faults[key].more += 1
         else:
             field = field and _cut(field)
-            faults[key] = Fault(file=error.file, row=error.row, field=field, why=_cut(error.why))
+            faults[key] = Fault(file=error.file, row=error.row, field=field, reason=_cut(error.why))
     return list(faults.values())
 
 
@@ -466,7 +468,7 @@ def _look_at_bundle(path: Path, name: str, result: Preview) -> None:
                 elif isinstance(record, bundle.RunPart):
                     result.runs.append(record.name)
         except bundle.BundleError as error:
-            result.faults = grouped([RowError(name, error.line, error.field, error.why)])
+            result.faults = grouped([RowError(name, error.line, error.field, error.reason)])
 
 
 def limit_memory(more: int) -> None:
@@ -481,7 +483,7 @@ def limit_memory(more: int) -> None:
 def load_parquet() -> None:
     """Load what reads Parquet, if it is here: what that takes is allowed beside the files' own."""
     before = _data_size()
-    with suppress(Broken):
+    with suppress(UnreadableFile):
         import judge_eval.exchange.parquet  # noqa: F401
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if soft != resource.RLIM_INFINITY:

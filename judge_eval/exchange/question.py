@@ -15,7 +15,7 @@ from humanjudge.lib.validation import meant
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind
-from judge_eval.exchange.row_models import MAIN, Misfit, Row, ShapeName, checked
+from judge_eval.exchange.row_models import MAIN, ImportRow, InvalidField, ShapeName, checked
 from voting.choices import DEFAULT_BALLOT, MILLION, PASS_FLAG, in_order
 from voting.kinds import (
     LONGEST_CHOICE,
@@ -56,7 +56,7 @@ class Queued(Protocol):
 # --- one answer -----------------------------------------------------------------------------------
 
 
-class Answer(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """An answer: the choice that agreement is told by, its typed label, its worth in millionths.
 
     A label is None where the choice says all, a value is None but for pass or flag.
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     value: int | None = None
 
 
-def answer_of(kind: VoteKind, raw: Label) -> Answer:
+def answer_of(kind: VoteKind, raw: Label) -> ParsedAnswer:
     """Read one answer; raises Unfit.
 
     Examples
@@ -80,13 +80,13 @@ def answer_of(kind: VoteKind, raw: Label) -> Answer:
     return _READERS[kind](raw)
 
 
-def _pass_flag(raw: Label) -> Answer:
+def _pass_flag(raw: Label) -> ParsedAnswer:
     worth = _worth(raw)
     if worth is None or not 0 <= worth <= 1:
         quoted = shorten(str(raw))
         raise Unfit(f"{quoted!r} is neither {PASS}, {FLAG} nor a number within 0..1")
     value = round(worth * MILLION)
-    return Answer(PASS if 2 * value >= MILLION else FLAG, value=value)
+    return ParsedAnswer(PASS if 2 * value >= MILLION else FLAG, value=value)
 
 
 # Words that can mean nothing else, and those that are taken for such beside them alone: where all
@@ -117,11 +117,11 @@ def _number(raw: Label) -> float | None:
         return None
 
 
-def _category(raw: Label) -> Answer:
+def _category(raw: Label) -> ParsedAnswer:
     if isinstance(raw, tuple):
         raise Unfit("must be one label, not a list")
     word = _one_line(_spelt(raw))
-    return Answer(word, word)
+    return ParsedAnswer(word, word)
 
 
 def _one_line(word: str) -> str:
@@ -140,29 +140,29 @@ def _spelt(raw: Label) -> str:
     return f"{raw:g}" if isinstance(raw, float) else str(raw).strip()
 
 
-def _rating(raw: Label) -> Answer:
+def _rating(raw: Label) -> ParsedAnswer:
     number = _number(raw)
     if number is None:
         raise Unfit(f"{shorten(str(raw))!r} is not a number")
-    return Answer(f"{number:.10g}", int(number) if number == int(number) else number)
+    return ParsedAnswer(f"{number:.10g}", int(number) if number == int(number) else number)
 
 
-def _labels(raw: Label) -> Answer:
-    given = raw if isinstance(raw, tuple) else fields.words(_spelt(raw))
-    words = sorted(_one_line(word) for word in {word.strip() for word in given} - {""})
+def _labels(raw: Label) -> ParsedAnswer:
+    raw_words = raw if isinstance(raw, tuple) else fields.words(_spelt(raw))
+    words = sorted(_one_line(word) for word in {word.strip() for word in raw_words} - {""})
     if wrong := next((word for word in words if SEPARATOR in word), None):
         raise Unfit(f"{shorten(wrong)!r} holds {SEPARATOR!r}")
     choice = joined(words)
     if len(choice) > LONGEST_CHOICE:
         raise Unfit(f"labels of more than {LONGEST_CHOICE} characters together")
-    return Answer(choice, words)
+    return ParsedAnswer(choice, words)
 
 
-def _text(raw: Label) -> Answer:
-    return Answer("", SEPARATOR.join(raw) if isinstance(raw, tuple) else raw)
+def _text(raw: Label) -> ParsedAnswer:
+    return ParsedAnswer("", SEPARATOR.join(raw) if isinstance(raw, tuple) else raw)
 
 
-_READERS: Final[dict[VoteKind, Callable[[Label], Answer]]] = {
+_READERS: Final[dict[VoteKind, Callable[[Label], ParsedAnswer]]] = {
     "pass_flag": _pass_flag,
     "category": _category,
     "rating": _rating,
@@ -262,15 +262,15 @@ class Answers:
         per_step = _STEPS[self._step] if self._step < len(_STEPS) else 0
         number = round((highest - lowest) * per_step) + 1
         if not 0 < number - 1 <= MOST_CHOICES:
-            seen = f"{lowest:.10g} to {highest:.10g}"
-            raise Unfit(f"too many ratings lie within {seen}: round them, or map them to fewer")
+            span = f"{lowest:.10g} to {highest:.10g}"
+            raise Unfit(f"too many ratings lie within {span}: round them, or map them to fewer")
         return [f"{lowest + place / per_step:.10g}" for place in range(number)]
 
 
 # --- what is asked --------------------------------------------------------------------------------
 
 
-class Question:
+class ItemQuestion:
     """What is asked, as far as it is known: of a new run, the answers tell what is not stated.
 
     The first answer tells the task; people's answers tell the kind and the choices, and those of
@@ -289,15 +289,15 @@ class Question:
         self._asks: Any = None
         self._kind: VoteKind | None = options.single_kind
         self._task, self._ballot, self._is_graded = options.task, options.ballot, options.graded
-        self._more = options.further
+        self._more = options.queue_options
         if queue is not None:
             self._more = options_of(queue)
             self._kind, self._ballot = queue.kind, queue.ballot  # type: ignore[assignment]
             self._task = self._more.task
         self._criteria, self._categories = self._more.criteria, [*self._more.flag_categories]
 
-    def take(self, row: Row) -> None:
-        """Check what a row answers, and learn from it; raises Misfit."""
+    def take(self, row: ImportRow) -> None:
+        """Check what a row answers, and learn from it; raises InvalidField."""
         self._asks = self._asks or row.asks
         if not row.labels or row.error:
             return
@@ -315,7 +315,9 @@ class Question:
             return
         self._of_people.take(main)
         if self._kind:
-            self._check_answer(self._kind, main)
+            answer = checked("vote", main, partial(answer_of, self._kind))
+            if unknown := self._not_offered(self._kind, answer):
+                raise off_ballot(shorten(unknown), self._ballot or ())
         if row.category:
             self._check_category(row.category)
 
@@ -323,12 +325,7 @@ class Question:
     def _answers(self) -> Answers:
         return self._of_people if self._of_people.number else self._of_judges
 
-    def _check_answer(self, kind: VoteKind, main: Label) -> None:
-        answer = checked("vote", main, partial(answer_of, kind))
-        if unknown := self._not_offered(kind, answer):
-            raise off_ballot(shorten(unknown), self._ballot or ())
-
-    def _not_offered(self, kind: VoteKind, answer: Answer) -> str | None:
+    def _not_offered(self, kind: VoteKind, answer: ParsedAnswer) -> str | None:
         if kind == "text" or not self._ballot:
             return None
         words = answer.label if isinstance(answer.label, list) else [answer.choice]
@@ -339,10 +336,10 @@ class Question:
             return
         if self._is_fixed or len(self._categories) == MOST_FLAG_CATEGORIES:
             names = f"{', '.join(self._categories)}{meant(category, self._categories)}"
-            raise Misfit("category", f"{shorten(category)!r} is not one of {names}")
+            raise InvalidField("category", f"{shorten(category)!r} is not one of {names}")
         self._categories.append(category)
 
-    def _main(self, row: Row) -> Label | None:
+    def _main(self, row: ImportRow) -> Label | None:
         if self._criteria and MAIN not in row.labels:
             return combined(self._criteria, self._grades(row))
         if self._task is None and MAIN not in row.labels:
@@ -351,28 +348,28 @@ class Question:
         named = row.labels.get(task)
         main = row.labels.get(MAIN, named)
         if named not in (None, main):
-            raise Misfit("labels", f"the answer to {task!r} stands there twice")
+            raise InvalidField("labels", f"the answer to {task!r} stands there twice")
         return main
 
-    def _grades(self, row: Row) -> dict[str, float]:
+    def _grades(self, row: ImportRow) -> dict[str, float]:
         grades = {}
-        for name in (each.name for each in self._criteria):
+        for name in (criterion.name for criterion in self._criteria):
             if (label := row.labels.get(name)) is None:
-                raise Misfit("labels", f"no answer to {name!r}, which is a criterion")
+                raise InvalidField("labels", f"no answer to {name!r}, which is a criterion")
             grade = checked(f"labels.{name}", label, partial(answer_of, "pass_flag"))
             grades[name] = (grade.value or 0) / MILLION
         return grades
 
-    def statement(self, row: Row) -> Columns | None:
+    def statement(self, row: ImportRow) -> Columns | None:
         """Return the labels of a row, as they are kept until they are `settled`."""
         if not row.labels or row.error:
             return plain_labels(row)
-        others = {name: label for name, label in row.labels.items() if name != self._task}
+        other_labels = {name: label for name, label in row.labels.items() if name != self._task}
         if self._criteria and MAIN not in row.labels:
-            others |= self._grades(row)
+            other_labels |= self._grades(row)
         if (main := self._main(row)) is not None:
-            others[MAIN] = main
-        return {name: _plain(label) for name, label in others.items()}
+            other_labels[MAIN] = main
+        return {name: _plain(label) for name, label in other_labels.items()}
 
     def settled(self, columns: Columns, choice: str) -> Columns:
         """Return a vote or verdict with its choice and value, once the kind is known.
@@ -384,15 +381,15 @@ class Question:
         is_answered = MAIN in labels or columns.get("winner") or columns.get("state") == "failed"
         if choice == "winner" and labels and not is_answered:
             # Without an answer to what is asked a verdict has failed; a vote has no choice.
-            why = f"no answer to {self._task or self._more.task!r}, which is asked"
-            return columns | {"state": "failed", "error": why}
+            reason = f"no answer to {self._task or self._more.task!r}, which is asked"
+            return columns | {"state": "failed", "error": reason}
         if self._kind is None or is_early or MAIN not in labels:
             return columns
         raw = labels.pop(MAIN)
         raw = tuple(raw) if isinstance(raw, list) else raw
-        if choice == "winner" and (why := self._why_failed(self._kind, raw)):
+        if choice == "winner" and (reason := self._failure_of(self._kind, raw)):
             no_answer = {"labels": None, "score_a": None, "score_b": None}
-            return columns | {"state": "failed", "error": why} | no_answer
+            return columns | {"state": "failed", "error": reason} | no_answer
         answer = answer_of(self._kind, raw)
         if choice == "winner" and self._more.takes_grades and columns.get("score_a") is None:
             columns = columns | {"score_a": _number(raw)}
@@ -404,7 +401,7 @@ class Question:
             return settled_columns | {choice: answer.choice or str(answer.label)[:LONGEST_CHOICE]}
         return settled_columns | {"value": answer.value}
 
-    def _why_failed(self, kind: VoteKind, raw: Label) -> str:
+    def _failure_of(self, kind: VoteKind, raw: Label) -> str:
         """Return the error of a verdict that is no answer here, empty where it is one."""
         number = _number(raw)
         is_between = number is not None and 0 < number < 1
@@ -435,8 +432,8 @@ class Question:
         if not kind:
             kind, of_judges = self._of_people.kind, self._of_judges.kind
             if not self._of_people.number and of_judges != kind:
-                why = "nobody votes here, and what judges say does not tell what is asked"
-                raise Unfit(f"{why}: say vote_kind, for instance {of_judges}")
+                reason = "nobody votes here, and what judges say does not tell what is asked"
+                raise Unfit(f"{reason}: say vote_kind, for instance {of_judges}")
         # Grades of single criteria make a value that lies between.
         is_seen = (self._of_people.graded or is_graded_there) and not self._criteria
         is_graded = is_seen if self._is_graded is None else self._is_graded
@@ -478,12 +475,14 @@ class Question:
         for judge, number in numbers.items():
             if 2 * number > self._verdicts[judge]:
                 column = f'{{"judges": {{"{judge}": {{"column": "verdict.{judge}", '
-                how = (
+                remedy = (
                     '"threshold": 0.5}}}, or say graded'
                     if kind == "pass_flag"
                     else ('"values": {"1": "…"}}}}')
                 )
-                raise Unfit(f"{judge} says numbers, and what is asked is {kind}: map {column}{how}")
+                raise Unfit(
+                    f"{judge} says numbers, and what is asked is {kind}: map {column}{remedy}"
+                )
 
 
 class PairQuestion:
@@ -496,13 +495,13 @@ class PairQuestion:
         self._is_fixed = queue is not None or options.ballot is not None
         self._ballot = {*(queue.ballot if queue else options.ballot or DEFAULT_BALLOT)}
 
-    def take(self, row: Row) -> None:
+    def take(self, row: ImportRow) -> None:
         if not self._is_fixed:
             self._ballot |= {choice for choice in (row.vote, row.verdict) if choice}
         elif row.vote and row.vote not in self._ballot:
             raise off_ballot(row.vote, in_order(self._ballot))
 
-    def statement(self, row: Row) -> Columns | None:
+    def statement(self, row: ImportRow) -> Columns | None:
         return plain_labels(row)
 
     def settled(self, columns: Columns, choice: str) -> Columns:
@@ -514,16 +513,16 @@ class PairQuestion:
 
 def question_of(
     shape: ShapeName, options: ImportOptions, queue: Queued | None = None
-) -> Question | PairQuestion:
-    kind = PairQuestion if shape == "pair" else Question
+) -> ItemQuestion | PairQuestion:
+    kind = PairQuestion if shape == "pair" else ItemQuestion
     return kind(options, queue)
 
 
-def off_ballot(choice: str, ballot: Iterable[str]) -> Misfit:
-    return Misfit("vote", f"{choice!r} is not on the ballot: {', '.join(ballot)}")
+def off_ballot(choice: str, ballot: Iterable[str]) -> InvalidField:
+    return InvalidField("vote", f"{choice!r} is not on the ballot: {', '.join(ballot)}")
 
 
-def plain_labels(row: Row) -> Columns | None:
+def plain_labels(row: ImportRow) -> Columns | None:
     return {name: _plain(label) for name, label in row.labels.items()} or None
 
 

@@ -24,7 +24,7 @@ from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.import_steps import (
-    Pace,
+    ImportPace,
     counted,
     finish,
     note,
@@ -56,7 +56,7 @@ class Restoring:
 
     def __init__(self, job: Import, stream: BinaryIO, *, is_at_once: bool = False) -> None:
         self._job, self._stream, self._is_at_once = job, stream, is_at_once
-        self._report, self._pace = ImportReport(), Pace()
+        self._report, self._pace = ImportReport(), ImportPace()
 
     def read(self) -> JsonObject:
         """Look at all of it before anything is written, for which nobody waits."""
@@ -90,25 +90,33 @@ class Restoring:
 
     def _new_start(self, header: bundle.Header) -> Start | None:
         """Settle where it goes; None where its runs are there already."""
-        here: list[UUID] = []
+        existing_runs: list[UUID] = []
         with transaction.atomic():
             project, is_made = _project(header, self._job)
             last = VoterPrompt.objects.aggregate(last=Max("pk"))["last"] or 0
             start = Start(
-                project=project.pk, is_made=is_made, space=None, at=timezone.now(), last_rubric=last
+                project=project.pk,
+                is_made=is_made,
+                space=None,
+                started_at=timezone.now(),
+                last_rubric=last,
             )
-            while taken := Run.every.filter(pk__in=map(start.number, header.runs)):
+            while clashes := Run.every.filter(pk__in=map(start.number, header.runs)):
                 # One that was given up is in the way of nobody.
-                whole = taken.exclude(state=Run.State.IMPORTING).filter(queue__project=project)
-                here += whole.values_list("pk", flat=True)
+                complete_runs = clashes.exclude(state=Run.State.IMPORTING).filter(
+                    queue__project=project
+                )
+                existing_runs += complete_runs.values_list("pk", flat=True)
                 space = uuid5(start.space, "next") if start.space else project.pk
                 start = start.model_copy(update={"space": space})
-            if header.runs and len(here) == len(header.runs):
-                self._report.runs = here
+            if header.runs and len(existing_runs) == len(header.runs):
+                self._report.runs = existing_runs
                 self._report.notes.append("It is here already; nothing was changed.")
                 return None
-            if here:
-                raise BundleError(1, "runs", f"run {here[0]} is here already, others are not")
+            if existing_runs:
+                raise BundleError(
+                    1, "runs", f"run {existing_runs[0]} is here already, others are not"
+                )
             form = self._job.form | {"start": start.model_dump(mode="json")}
             note(self._job, form=form, written=1, attempts=0)
         return start
@@ -142,10 +150,14 @@ class Restoring:
                     self._pace.note(len(chunk), time.monotonic() - began)
             except (IntegrityError, DataError) as error:
                 reason = str(error).partition("\n")[0]
-                why = f"lines {first} to {last} cannot be stored: {reason}"
-                raise BundleError(first, None, why) from error
-        counted = (_counted_as(record) for _, record in chunk)
-        self._report.new.update(filter(None, counted))
+                message = f"lines {first} to {last} cannot be stored: {reason}"
+                raise BundleError(first, None, message) from error
+        for _, record in chunk:
+            noun = _COUNTED.get(record.type)
+            if record.type == "comparison":
+                noun = "pairs" if record.b else "items"
+            if noun:
+                self._report.new[noun] += 1
 
     def take_back(self) -> bool:
         """Remove what is written, unless the ledger holds some of it; say whether it is gone."""
@@ -153,16 +165,20 @@ class Restoring:
         if start is None or not Project.objects.filter(pk=start.project).exists():
             return True
         _, header = next(self._lines())
-        if any(bundle.is_of_ledger(record) for _, record in self._written()):
+        if any(bundle.is_of_ledger(record) for _, record in self._written_lines()):
             return False
-        own = Run.every.filter(pk__in=map(start.number, header.runs), state=Run.State.IMPORTING)
-        for run in own.filter(queue__project=start.project).select_related("queue"):
+        unfinished_runs = Run.every.filter(
+            pk__in=map(start.number, header.runs), state=Run.State.IMPORTING
+        )
+        for run in unfinished_runs.filter(queue__project=start.project).select_related("queue"):
             remove(run, self._job)
         rubrics = VoterPrompt.objects.filter(project=start.project, pk__gt=start.last_rubric)
-        shared = (line for line in self._written() if line[1].type in ("rubric", "inference"))
+        shared = (line for line in self._written_lines() if line[1].type in ("rubric", "inference"))
         for chunk in self._chunks(shared):
             with step(start.project):
-                remove_unused([start.number(it.id) for _, it in chunk if it.type == "inference"])
+                remove_unused(
+                    [start.number(record.id) for _, record in chunk if record.type == "inference"]
+                )
                 for _, record in chunk:
                     if record.type == "rubric":
                         _remove(rubrics.filter(name=record.name, text=record.text))
@@ -179,7 +195,7 @@ class Restoring:
         self._stream.seek(0)
         return counted(self._job, bundle.read(self._stream))
 
-    def _written(self) -> Iterator[Numbered]:
+    def _written_lines(self) -> Iterator[Numbered]:
         return islice(self._lines(), self._job.written)
 
     def _chunks(self, lines: Iterable[Numbered]) -> Iterator[list[Numbered]]:
@@ -187,14 +203,8 @@ class Restoring:
         def kind(line: Numbered) -> tuple[bool, bool]:
             return bundle.is_of_ledger(line[1]), line[0] <= self._job.written
 
-        for _, alike in groupby(lines, key=kind):
-            yield from pieces(alike, _text_of, lambda: self._pace.rows)
-
-
-def _counted_as(record: Any) -> str | None:
-    if record.type == "comparison":
-        return "pairs" if record.b else "items"
-    return _COUNTED.get(record.type)
+        for _, group in groupby(lines, key=kind):
+            yield from pieces(group, _text_of, lambda: self._pace.rows)
 
 
 def _text_of(line: Numbered) -> int:
@@ -208,17 +218,17 @@ def _project(header: bundle.Header, job: Import) -> tuple[Project, bool]:
     A project of its name is taken, of those in which whoever asked may make runs; a command may in
     every one.
     """
-    record, who = header.project, job.api_key or job.user or AnonymousUser()
-    existing = Project.objects.all() if job.is_local else projects_where(who, "run")
+    record, requester = header.project, job.api_key or job.user or AnonymousUser()
+    existing = Project.objects.all() if job.is_local else projects_where(requester, "run")
     project = job.project or existing.filter(name=record.name).order_by("created_at").first()
     if project is not None:
         return Project.objects.select_for_update(no_key=True).get(pk=project.pk), False
-    if not (job.is_local or can_make_projects(who)):
-        why = "there is none of this name in which you may make runs, and you may make none"
-        raise BundleError(1, "project", why)
+    if not (job.is_local or can_make_projects(requester)):
+        reason = "there is none of this name in which you may make runs, and you may make none"
+        raise BundleError(1, "project", reason)
     is_taken = Project.objects.filter(pk=record.id).exists()
-    pk, by = uuid4() if is_taken else record.id, job.api_key.user if job.api_key else job.user
-    return make_project(record.name, by, pk=pk, created_at=record.created_at), True
+    pk, creator = uuid4() if is_taken else record.id, job.api_key.user if job.api_key else job.user
+    return make_project(record.name, creator, pk=pk, created_at=record.created_at), True
 
 
 def _remove(rows: QuerySet[Any]) -> None:
@@ -241,14 +251,14 @@ class Ledger:
         self._last = 0
 
     def append(self, lines: Lines) -> None:
-        lines = self._new(lines)
+        lines = self._new_lines(lines)
         entries = list(self._entries(lines))
         ledger.append(self._rows.project.pk, entries)
         for (line, record), entry in zip(lines, entries, strict=True) if self._is_checked else ():
             if entry.seq != record.seq or bytes(entry.hash or b"").hex() != record.hash:
                 raise BundleError(line, "hash", _ANOTHER.format(record.seq))
 
-    def _new(self, lines: Lines) -> Lines:
+    def _new_lines(self, lines: Lines) -> Lines:
         """Leave out what is of no run and came with another run of the same project."""
         shared = {self._rows.number(record.id) for _, record in lines if record.run is None}
         rows = Entry.objects.filter(project=self._rows.project, uid__in=shared)
@@ -276,7 +286,7 @@ class Ledger:
                 raise BundleError(line, "seq", f"{record.seq} stands behind {self._last}")
             self._last = record.seq
             is_vote = record.type == "vote"
-            entry = self._vote(line, record) if is_vote else self._other(line, record)
+            entry = self._vote(line, record) if is_vote else self._other_entry(line, record)
             self._existing[entry.uid] = entry
             yield entry
 
@@ -284,28 +294,31 @@ class Ledger:
         stored = Entry.objects.filter(project=self._rows.project, uid__in=uids)
         return stored.select_related("voter")
 
-    def _vote(self, line: int, record: bundle.Vote) -> Entry:
+    def _vote(self, line: int, record: bundle.VoteEntry) -> Entry:
         salt, comment, labels = record.salt, record.comment, record.labels
         if comment and chain.salted_hash(salt, comment) != record.comment_sha256:
             raise BundleError(line, "comment_sha256", "is not the hash of what was said")
         if labels and ledger.labels_sha256(salt, labels) != record.labels_sha256:
             raise BundleError(line, "labels_sha256", "is not the hash of what was said")
         fields = self._fields(line, record)
-        if record.choice not in _offered(fields["queue"], record.choice):
+        if record.choice not in _offered_choices(fields["queue"], record.choice):
             raise BundleError(line, "choice", f"{record.choice!r} is no vote on its item")
         if record.labels_sha256:
             fields["payload"] = {"labels_sha256": record.labels_sha256}
         rubric = self._rows.rubric(line, record.rubric)
         return Entry(kind=Entry.Kind.VOTE, rubric=rubric, **fields)
 
-    def _other(self, line: int, record: bundle.EntryPart) -> Entry:
+    def _other_entry(self, line: int, record: bundle.EntryPart) -> Entry:
         fields = self._fields(line, record)
         target = self._existing.get(self._rows.number(record.target)) if record.target else None
         if record.kind == "retraction":
             is_own = target is not None and target.voter == fields.get("voter")
             _undo(line, target if is_own else None, "vote", "vote of this voter", "taken back")
         if record.is_settling:
-            fields["comment_sha256"] = _why(line, record)
+            digest = str(record.payload.get("why", ""))
+            if record.comment and chain.salted_hash(record.salt, record.comment) != digest:
+                raise BundleError(line, "payload.why", "is not the hash of what was said")
+            fields["comment_sha256"] = digest
             if record.payload.get("action") == "reverse":
                 _undo(line, target, "decision", "decision", "reversed")
         if record.target:
@@ -338,11 +351,11 @@ class Ledger:
     def _votes_required(
         self, line: int, record: bundle.EntryPart, required: Mapping[UUID, int], queue: Queue | None
     ) -> Any:
-        here = {self._rows.number(item): votes for item, votes in required.items()}
+        votes_by_item = {self._rows.number(item): votes for item, votes in required.items()}
         existing = queue.items.values_list("pk", flat=True) if queue else ()
-        if not here.keys() <= set(existing):
+        if not votes_by_item.keys() <= set(existing):
             raise BundleError(line, "payload", "the run has no such item")
-        votes = record.payload[VOTES_WANTED] | payload_of(here)[VOTES_WANTED]
+        votes = record.payload[VOTES_WANTED] | payload_of(votes_by_item)[VOTES_WANTED]
         return {**record.payload, VOTES_WANTED: votes}
 
     def _of_judge(self, line: int, record: bundle.EntryPart) -> Any:
@@ -356,14 +369,16 @@ class Ledger:
     def _object(self, line: int, record: bundle.EntryPart) -> Any:
         payload = dict(record.payload)
         existing = self._rows.runs if payload["type"] == "run" else self._rows.judges
-        here = existing.get(UUID(payload["id"])) or lacks(line, "payload.id", payload["id"])
+        existing_object = existing.get(UUID(payload["id"])) or lacks(
+            line, "payload.id", payload["id"]
+        )
         # The chain names the queue alone: so it is bound to its run, and the run to its judges.
         run = record.run and self._rows.runs.get(record.run)
-        if run not in (here, getattr(here, "run", None)):
+        if run not in (existing_object, getattr(existing_object, "run", None)):
             raise BundleError(line, "payload.id", f"is no {payload['type']} of this entry's queue")
         if self._rows.project.name != self._rows.header.project.name:
             payload.pop("project", None)
-        return payload | {"id": str(here.pk)}
+        return payload | {"id": str(existing_object.pk)}
 
     def _verdicts(self, line: int, record: bundle.EntryPart) -> Any:
         try:
@@ -384,30 +399,23 @@ class Ledger:
         run = record.run and self._rows.runs.get(record.run)
         if judge.run != run or judge.position != item["position"]:
             raise BundleError(line, "payload", f"judge {judge.name} has no such place in this run")
-        if item["winner"] not in (*_offered(judge.run.queue, item["winner"]), WRONG, None):
+        if item["winner"] not in (*_offered_choices(judge.run.queue, item["winner"]), WRONG, None):
             raise BundleError(line, "payload", f"{item['winner']!r} is no verdict")
         return {**item, "judge": str(judge.pk)}
 
 
-def _offered(queue: Queue, choice: str | None) -> Sequence[str | None]:
+def _offered_choices(queue: Queue, choice: str | None) -> Sequence[str | None]:
     """Return what may be said of an item; where words are free, whatever `said` is."""
     return kind_of(queue).choices or (choice,)
 
 
-def _undo(line: int, target: Entry | None, kind: str, what: str, done: str) -> None:
+def _undo(line: int, target: Entry | None, kind: str, noun: str, done: str) -> None:
     if not target or target.kind != kind:
-        raise BundleError(line, "target", f"is no {what}")
+        raise BundleError(line, "target", f"is no {noun}")
     if target.retracted is True:
         raise BundleError(line, "target", f"was {done} before")
     # Nothing that follows in this chunk may undo it again.
     target.retracted = True
-
-
-def _why(line: int, record: bundle.EntryPart) -> str:
-    digest = record.payload.get("why", "")
-    if record.comment and chain.salted_hash(record.salt, record.comment) != digest:
-        raise BundleError(line, "payload.why", "is not the hash of what was said")
-    return str(digest)
 
 
 class Rehearsal(Ledger):
@@ -428,7 +436,7 @@ class Rehearsal(Ledger):
         self._db.close()
 
     def append(self, lines: Lines) -> None:
-        lines = self._new(lines)
+        lines = self._new_lines(lines)
         # What stands in the ledger already and could contradict these lines.
         entries, number = Entry.objects.select_related("voter"), self._rows.number
         self._keep_existing(entries.filter(uid__in=[number(record.id) for _, record in lines]))
@@ -446,8 +454,8 @@ class Rehearsal(Ledger):
         marks = ", ".join("?" * len(uids))
         select = f"SELECT uid, kind, voter, stands FROM entry WHERE uid IN ({marks})"  # noqa: S608
         for uid, kind, voter, stands in self._db.execute(select, [uid.hex for uid in uids]):
-            who = self._rows.voters.get(voter)
-            yield Entry(uid=UUID(hex=uid), kind=kind, voter=who, retracted=not stands)
+            stored_voter = self._rows.voters.get(voter)
+            yield Entry(uid=UUID(hex=uid), kind=kind, voter=stored_voter, retracted=not stands)
 
     def _keep_existing(self, entries: Iterable[Entry]) -> None:
         rows = map(_row, entries)

@@ -48,18 +48,18 @@ class Start(BaseModel):
     project: UUID
     is_made: bool
     space: UUID | None
-    at: datetime
+    started_at: datetime
     last_rubric: int
 
     def number(self, old: UUID) -> UUID:
         return uuid5(self.space, str(old)) if self.space else old
 
     def new_voters(self) -> QuerySet[Voter]:
-        return Voter.objects.filter(project=self.project, created_at=self.at)
+        return Voter.objects.filter(project=self.project, created_at=self.started_at)
 
 
-def lacks(line: int, field: str, what: object) -> Any:
-    raise BundleError(line, field, f"{what} does not stand before it in the file")
+def lacks(line: int, field: str, reference: object) -> Any:
+    raise BundleError(line, field, f"{reference} does not stand before it in the file")
 
 
 class Rows:
@@ -129,8 +129,8 @@ class Rows:
             "voter": self._write_voters,
             "flag": self._write_flags,
         }
-        for kind, alike in groupby(lines, key=lambda line: str(line[1].type)):
-            same = list(alike)
+        for kind, group in groupby(lines, key=lambda line: str(line[1].type)):
+            same = list(group)
             self.look_up(same if is_new else [])
             if is_new and kind in writers:
                 writers[kind](same)
@@ -172,8 +172,8 @@ class Rows:
             try:
                 config = run_config.parse(record.config).as_dict()
             except run_config.ConfigInvalid as invalid:
-                why = "; ".join(map(str, invalid.errors))
-                raise BundleError(line, "config", why) from invalid
+                reason = "; ".join(map(str, invalid.errors))
+                raise BundleError(line, "config", reason) from invalid
         queue = Queue.objects.create(
             pk=self.number(record.queue),
             project=self.project,
@@ -247,7 +247,7 @@ class Rows:
 
     def _write_voters(self, lines: Lines) -> None:
         # Of a voter whose group came with another run of the project.
-        groups, joined_at = groups_at(self.project.pk), self.start.at
+        groups, joined_at = groups_at(self.project.pk), self.start.started_at
         Voter.objects.bulk_create(
             Voter(
                 project=self.project,
@@ -269,9 +269,9 @@ class Rows:
             for rows in (run.judges.all(), run.queue.items.all()):
                 last = rows.order_by("-position").values_list("position", flat=True).first()
                 if last is not None and last + 1 != rows.count():
-                    what = rows.model._meta.verbose_name_plural
-                    why = f"the places of the {what} of run {run.pk} have gaps"
-                    raise BundleError(1, "runs", why)
+                    noun = rows.model._meta.verbose_name_plural
+                    reason = f"the places of the {noun} of run {run.pk} have gaps"
+                    raise BundleError(1, "runs", reason)
 
     def finish(self) -> None:
         """Show the runs, and let people vote where they could.

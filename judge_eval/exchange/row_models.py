@@ -29,7 +29,7 @@ Checked = TypeVar("Checked")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ImportRow:
     """One statement about one item, a pair in its stored orientation, and where it stands.
 
     Its fields are called as columns of pairs are (docs/importing.md), each beside what checks its
@@ -79,7 +79,7 @@ class Row:
     voter_group: Annotated[str | None, fields.group] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
     shape: ShapeName = "pair"
-    made_at: datetime | None = None
+    generated_at: datetime | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     category: str | None = None
     # What its format asks of people, where none answer: a kind, or "graded" if judges give numbers.
@@ -87,14 +87,14 @@ class Row:
     # Names a judge that says nothing: its cell is empty.
     is_blank: bool = False
 
-    def turned(self) -> "Row":
+    def turned(self) -> "ImportRow":
         """Return the same statement about the pair with A and B exchanged."""
         sided = [f"{name}_{side}" for name in ("generator", "output", "score") for side in "ab"]
         words = {name: name for name in ("verdict", "vote", "left_side")}
         # Who saw A first here has seen the stored B first.
         words |= dict(zip(PICKS, reversed(PICKS), strict=True))
         turned: Values = {name: getattr(self, exchanged(name)) for name in sided}
-        turned |= {name: SWAPPED.get(getattr(self, of)) for name, of in words.items()}
+        turned |= {name: SWAPPED.get(getattr(self, origin)) for name, origin in words.items()}
         return replace(self, **turned)
 
 
@@ -160,8 +160,8 @@ class RowError:
     is_fatal: Annotated[bool, Field(exclude=True)] = False
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.row}" if self.row else self.file
-        return ": ".join(part for part in (where, self.field, self.why) if part)
+        place = f"{self.file}:{self.row}" if self.row else self.file
+        return ": ".join(part for part in (place, self.field, self.why) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,39 +172,39 @@ class Note:
     text: str
 
 
-Item: TypeAlias = Row | JudgeOrder | LeftOut | Note | RowError
+Item: TypeAlias = ImportRow | JudgeOrder | LeftOut | Note | RowError
 
 
-class Broken(ValueError):
+class UnreadableFile(ValueError):
     """Reading cannot go on behind this point: at a line, or else behind the last record."""
 
-    def __init__(self, why: str, line: int = 0, file: str = "") -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, line: int = 0, file: str = "") -> None:
+        super().__init__(reason)
         self.line, self.file = line, file
 
 
-class Misfit(ValueError):
+class InvalidField(ValueError):
     """A field that its row cannot have, or not beside the others."""
 
-    def __init__(self, field: str | None, why: str) -> None:
-        super().__init__(why)
-        self.field, self.why = field, why
+    def __init__(self, field: str | None, reason: str) -> None:
+        super().__init__(reason)
+        self.field, self.reason = field, reason
 
 
 # --- what the readers of public formats check -----------------------------------------------
 
 
 def need(values: Values, *columns: str) -> list[object]:
-    """Return the values of columns that every record of a format has; raises Misfit."""
+    """Return the values of columns that every record of a format has; raises InvalidField."""
     for column in columns:
         if values.get(column) is None:
-            raise Misfit(column, "missing")
+            raise InvalidField(column, "missing")
     return [values[column] for column in columns]
 
 
-def one_of(field: str, raw: object, meanings: Mapping[str, str]) -> str:
+def meaning_of(field: str, raw: object, meanings: Mapping[str, str]) -> str:
     if not isinstance(raw, str) or raw not in meanings:
-        raise Misfit(field, f"{raw!r} is not one of {', '.join(meanings)}")
+        raise InvalidField(field, f"{raw!r} is not one of {', '.join(meanings)}")
     return meanings[raw]
 
 
@@ -212,7 +212,7 @@ def checked(field: str, raw: AnyValue, convert: Callable[[AnyValue], Checked]) -
     try:
         return convert(raw)
     except ValueError as error:
-        raise Misfit(field, str(error)) from error
+        raise InvalidField(field, str(error)) from error
 
 
 def plain(field: str, raw: object) -> str:
@@ -253,7 +253,7 @@ class Shape:
 
 _OF_A_ROW: Final = {
     name: hint.__metadata__[0]
-    for name, hint in get_type_hints(Row, include_extras=True).items()
+    for name, hint in get_type_hints(ImportRow, include_extras=True).items()
     if get_origin(hint) is Annotated
 }
 # What checks the raw values of each column of pairs; those of single items follow.
@@ -282,7 +282,7 @@ _STORED_AS: Final = {
     "generator": "generator_a",
     "output": "output_a",
     "score": "score_a",
-    "time": "made_at",
+    "time": "generated_at",
 }
 PAIRS: Final = Shape(
     "pair",
@@ -331,92 +331,94 @@ def assemble(
     values: Values,
     labels: Mapping[str, Label],
     constants: Collection[str] = (),
-) -> Iterator[Row | LeftOut]:
+) -> Iterator[ImportRow | LeftOut]:
     """Build the row of a pair, or a row for the verdict and one for the vote on a single item.
 
     What is None among the checked values by column is not there. A vote or verdict that lacks a
     part is left out, and the rest is kept. `constants` are columns that every row of the file has,
     and that therefore claim no statement by themselves: the judge's name in a file of one judge, on
-    a row that it was not asked about. Raises Misfit.
+    a row that it was not asked about. Raises InvalidField.
     """
-    given = {name: value for name, value in values.items() if value is not None}
-    if shape.name not in given:
-        raise Misfit(shape.name, f"missing: every row must name its {shape.name}")
-    winner = fields.winner_of(given.get("score_a"), given.get("score_b"))
-    if winner and "judge" in given and not given.keys() & {*shape.says}:
-        given["verdict"] = winner
-    claims = _claims(shape, given, labels)
-    if claims[0] and "judge" in given:
-        _check_verdict(given, constants)
-    is_blank = not claims[0] and not given.keys() & {*shape.verdict[1:]} - {*constants}
-    blank = given.pop("judge", None) if is_blank else None
-    given, left_out = _completed(shape, given, claims, constants)
-    labels = labels if given.keys() & {"judge", "voter"} else {}
-    row = partial(Row, file, line, shape=shape.name)
-    statements = _statements(given, labels) if shape is ITEMS else [(given, labels)]
-    for one, answers in statements:
-        stored = {_STORED_AS.get(name, name): value for name, value in one.items()}
+    cells = {name: value for name, value in values.items() if value is not None}
+    if shape.name not in cells:
+        raise InvalidField(shape.name, f"missing: every row must name its {shape.name}")
+    winner = fields.winner_of(cells.get("score_a"), cells.get("score_b"))
+    if winner and "judge" in cells and not cells.keys() & {*shape.says}:
+        cells["verdict"] = winner
+    claims = _claims(shape, cells, labels)
+    if claims[0] and "judge" in cells:
+        _check_verdict(cells, constants)
+    is_blank = not claims[0] and not cells.keys() & {*shape.verdict[1:]} - {*constants}
+    blank = cells.pop("judge", None) if is_blank else None
+    cells, left_out = _completed(shape, cells, claims, constants)
+    labels = labels if cells.keys() & {"judge", "voter"} else {}
+    row = partial(ImportRow, file, line, shape=shape.name)
+    statements = _statements(cells, labels) if shape is ITEMS else [(cells, labels)]
+    for statement, answers in statements:
+        stored = {_STORED_AS.get(name, name): value for name, value in statement.items()}
         yield row(**stored, labels=dict(answers))
     if blank:
         # Whether the judge was not asked, or did not answer, all its cells tell.
-        yield row(item=given[shape.name], judge=blank, is_blank=True)
-    for why in left_out:
-        yield LeftOut(file, line, why)
+        yield row(item=cells[shape.name], judge=blank, is_blank=True)
+    for reason in left_out:
+        yield LeftOut(file, line, reason)
 
 
 def _completed(
-    shape: Shape, given: Values, claims: tuple[bool, bool], constants: Collection[str]
+    shape: Shape, cells: Values, claims: tuple[bool, bool], constants: Collection[str]
 ) -> tuple[Values, list[str]]:
     """Return what is whole of a row, and why the rest of it is left out."""
     left_out = []
     for is_claimed, names in zip(claims, (shape.verdict, shape.vote), strict=True):
-        who, what, *_ = names
-        if is_claimed and who in given:
+        author_field, answer_field, *_ = names
+        if is_claimed and author_field in cells:
             continue
         if is_claimed:
-            left_out.append(f"a {what} without its {who}")
-        elif given.keys() & {*names} - {*constants}:
-            left_out.append(f"a {who} without a {what}")
-        given = {name: value for name, value in given.items() if name not in names}
-    return given, left_out
+            left_out.append(f"a {answer_field} without its {author_field}")
+        elif cells.keys() & {*names} - {*constants}:
+            left_out.append(f"a {author_field} without a {answer_field}")
+        cells = {name: value for name, value in cells.items() if name not in names}
+    return cells, left_out
 
 
-def _claims(shape: Shape, given: Values, labels: Mapping[str, Label]) -> tuple[bool, bool]:
+def _claims(shape: Shape, cells: Values, labels: Mapping[str, Label]) -> tuple[bool, bool]:
     """Say whether a row holds a verdict and a vote; on an item, answers to tasks alone are one."""
-    has_verdict, has_vote = not given.keys().isdisjoint(shape.says), "vote" in given
+    has_verdict, has_vote = not cells.keys().isdisjoint(shape.says), "vote" in cells
     if shape is ITEMS and labels and not has_verdict and not has_vote:
-        has_verdict, has_vote = "judge" in given, "voter" in given
+        has_verdict, has_vote = "judge" in cells, "voter" in cells
     if labels and has_verdict == has_vote:
-        raise Misfit("labels", "must stand beside one vote or one verdict, to say whose they are")
+        raise InvalidField(
+            "labels", "must stand beside one vote or one verdict, to say whose they are"
+        )
     return has_verdict, has_vote
 
 
-def _statements(given: Values, labels: Mapping[str, Label]) -> Iterator[tuple[Values, Values]]:
+def _statements(cells: Values, labels: Mapping[str, Label]) -> Iterator[tuple[Values, Values]]:
     """Yield the verdict and the vote on a single item, each with its answers, or the item alone."""
     parts = (ITEMS.verdict, ITEMS.vote)
-    answers = [{name: given.pop(name) for name in names if name in given} for names in parts]
+    answers = [{name: cells.pop(name) for name in names if name in cells} for names in parts]
     for (_, answer, *_), statement in zip(parts, answers, strict=True):
         if statement:
             main = statement.pop(answer, None if labels else statement.get("score"))
-            yield given | statement, dict(labels) if main is None else {MAIN: main, **labels}
+            yield cells | statement, dict(labels) if main is None else {MAIN: main, **labels}
     if not any(answers):
-        yield given, {}
+        yield cells, {}
 
 
-def _check_verdict(given: Values, constants: Collection[str]) -> None:
-    picks = [given[name] for name in PICKS if name in given]
+def _check_verdict(cells: Values, constants: Collection[str]) -> None:
+    picks = [cells[name] for name in PICKS if name in cells]
     if len(picks) == 1:
-        lacking = PICKS[PICKS[0] in given]
-        raise Misfit(lacking, "missing: the other order's pick is there")
-    if "error" in given:
-        if picks or "verdict" in given:
-            raise Misfit("error", "stands beside a verdict: it is one or the other")
+        missing_pick = PICKS[PICKS[0] in cells]
+        raise InvalidField(missing_pick, "missing: the other order's pick is there")
+    if "error" in cells:
+        if picks or "verdict" in cells:
+            raise InvalidField("error", "stands beside a verdict: it is one or the other")
         for name in ("score", "score_a", "score_b", "consistent"):
-            if name in given and name not in constants:
-                raise Misfit(name, "a failed verdict has none")
-            given.pop(name, None)
-    if picks and given.get("consistent") not in (None, picks[0] == picks[1]):
-        raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
+            if name in cells and name not in constants:
+                raise InvalidField(name, "a failed verdict has none")
+            cells.pop(name, None)
+    if picks and cells.get("consistent") not in (None, picks[0] == picks[1]):
+        raise InvalidField("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
 
 
 def name_by_content(shape: Shape, values: Values) -> str:
@@ -434,13 +436,15 @@ def name_by_content(shape: Shape, values: Values) -> str:
     telling = {name: values[name] for name in shape.telling if values.get(name) is not None}
     if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*shape.outputs}:
         tell = "tells" if len(shape.outputs) == 1 else "tell"
-        what = f"neither a prompt nor {shape.outputs_in_words} {tell} which {shape.name} it is"
-        raise Misfit(shape.name, f"missing, and {what}")
+        fault = f"neither a prompt nor {shape.outputs_in_words} {tell} which {shape.name} it is"
+        raise InvalidField(shape.name, f"missing, and {fault}")
     texts = [telling, {exchanged(name): value for name, value in telling.items()}]
-    return sha256(min(json.dumps(it, sort_keys=True) for it in texts).encode()).hexdigest()[:32]
+    return sha256(
+        min(json.dumps(side_order, sort_keys=True) for side_order in texts).encode()
+    ).hexdigest()[:32]
 
 
-def column_of(row: Row, name: str) -> str:
+def column_of(row: ImportRow, name: str) -> str:
     """Return what a field of a row is called in its file."""
     columns = {field: column for column, field in _STORED_AS.items() if column != "pair"}
     return columns.get(name, name) if row.shape == "item" else name

@@ -10,7 +10,7 @@ from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson
 from humanjudge.lib.text import UNSTORABLE, number_of
 from judge_eval.exchange import containers
 from judge_eval.exchange.fields import is_encodable
-from judge_eval.exchange.row_models import Broken, Note, RowError, Values
+from judge_eval.exchange.row_models import Note, RowError, UnreadableFile, Values
 
 # Where the rows stand in a JSON file that is an object: in one of these, or in one within these.
 LISTS = (
@@ -74,7 +74,7 @@ def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError | Note
                 yield Note(name, value.text)
             else:
                 yield _record(name, number, value, storable)
-    except (Broken, NotJson) as error:
+    except (UnreadableFile, NotJson) as error:
         line = getattr(error, "line", 0) or number + 1
         yield RowError(name, line, None, str(error), is_fatal=True)
     if storable.replaced:
@@ -89,7 +89,7 @@ def _record(name: str, number: int, value: object, storable: "_Storable") -> Rec
     if len(value) > MOST_COLUMNS:
         return RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
     try:
-        return Record(number, storable.of(value))
+        return Record(number, storable.clean(value))
     except RecursionError:
         return RowError(name, number, None, "nested too deeply")
 
@@ -100,15 +100,15 @@ class _Storable:
     def __init__(self) -> None:
         self.replaced = 0
 
-    def of(self, value: Any) -> Any:
+    def clean(self, value: Any) -> Any:
         if isinstance(value, str):
             if "\0" in value or not is_encodable(value):
                 value, number = UNSTORABLE.subn("\ufffd", value)
                 self.replaced += number
             return value
         if isinstance(value, dict):
-            return {self.of(key): self.of(inner) for key, inner in value.items()}
-        return [self.of(inner) for inner in value] if isinstance(value, list) else value
+            return {self.clean(key): self.clean(inner) for key, inner in value.items()}
+        return [self.clean(inner) for inner in value] if isinstance(value, list) else value
 
 
 class _CsvLines:
@@ -133,34 +133,36 @@ class _CsvLines:
         self.number += 1
         self.size += len(line)
         if self.size > MAX_RECORD:
-            raise Broken(f"a record of more than {MAX_RECORD:,} bytes: is a quote left open?")
+            raise UnreadableFile(
+                f"a record of more than {MAX_RECORD:,} bytes: is a quote left open?"
+            )
         # A record that is not UTF-8 is read to its end all the same: its quotes say where the next
         # one begins.
-        text, wrong = _decoded(line.removeprefix(_BOM) if self.number == 1 else line)
+        text, wrong = _decode_line(line.removeprefix(_BOM) if self.number == 1 else line)
         self.wrong = self.wrong or wrong
         return text
 
     def header(self) -> tuple[str, str]:
         """Return the first line that is not blank, and what stands between its columns."""
-        line, chosen = next(self, ""), ""
+        line, separator = next(self, ""), ""
         if line.startswith(containers.CHOSEN_SEPARATOR):
             # That line is none of the file's.
             self.number = 0
-            line, chosen = next(self, ""), line[len(containers.CHOSEN_SEPARATOR)]
+            line, separator = next(self, ""), line[len(containers.CHOSEN_SEPARATOR)]
         if declared := _DECLARED_DELIMITER.fullmatch(line):
-            return next(self, ""), chosen or declared[1]
+            return next(self, ""), separator or declared[1]
         while line.isspace():
             line = next(self, "")
         bare = re.sub(r'"[^"]*"', "", line)
-        return line, chosen or max(_DELIMITERS, key=bare.count)
+        return line, separator or max(_DELIMITERS, key=bare.count)
 
 
-def _decoded(line: bytes) -> tuple[str, str]:
+def _decode_line(line: bytes) -> tuple[str, str]:
     try:
         return line.decode(), ""
     except UnicodeDecodeError as error:
-        where = f"byte 0x{line[error.start]:02x} at {error.start + 1}"
-        return line.decode(errors="replace"), f"not UTF-8 ({where}): save the file as UTF-8"
+        position = f"byte 0x{line[error.start]:02x} at {error.start + 1}"
+        return line.decode(errors="replace"), f"not UTF-8 ({position}): save the file as UTF-8"
 
 
 def separator_of(stream: BinaryIO) -> str:
@@ -174,7 +176,7 @@ def separator_of(stream: BinaryIO) -> str:
     """
     try:
         return _CsvLines(stream).header()[1]
-    except Broken:
+    except UnreadableFile:
         return ""
     finally:
         stream.seek(0)
@@ -187,9 +189,9 @@ def _csv(stream: BinaryIO) -> Numbered:
         # The header may go on behind its first line.
         reader = csv.reader(chain([first], lines), strict=True, delimiter=delimiter)
         yield from _table(_csv_rows(lines, reader))
-    except (csv.Error, Broken) as error:
-        why = f"not CSV: {error}" if isinstance(error, csv.Error) else str(error)
-        raise Broken(why, max(lines.number, 1)) from error
+    except (csv.Error, UnreadableFile) as error:
+        reason = f"not CSV: {error}" if isinstance(error, csv.Error) else str(error)
+        raise UnreadableFile(reason, max(lines.number, 1)) from error
 
 
 def _csv_rows(lines: _CsvLines, reader: Iterator[list[str]]) -> Iterator[tuple[int, object]]:
@@ -219,7 +221,7 @@ def _table(rows: Iterator[tuple[int, Any]]) -> Numbered:
     rows = (row for row in rows if isinstance(row[1], ValueError) or any(row[1]))
     start, first = next(rows, (1, None))
     if first is None:
-        raise Broken("the file is empty: its first line must name the columns")
+        raise UnreadableFile("the file is empty: its first line must name the columns")
     header = _header(first)
     if number := sum(not name.strip() for name in header):
         yield start, Note("", f"{number_of(number, 'column')} without a name: not read")
@@ -235,12 +237,12 @@ def _table(rows: Iterator[tuple[int, Any]]) -> Numbered:
 
 def _header(header: Any) -> list[str]:
     if isinstance(header, ValueError):
-        raise Broken(str(header))
+        raise UnreadableFile(str(header))
     if len(header) > MOST_COLUMNS:
-        raise Broken(f"{len(header):,} columns; at most {MOST_COLUMNS:,} are read")
+        raise UnreadableFile(f"{len(header):,} columns; at most {MOST_COLUMNS:,} are read")
     for number, column in enumerate(header, start=1):
         if column.strip() and header.index(column) != number - 1:
-            raise Broken(f"two columns are named {column!r}")
+            raise UnreadableFile(f"two columns are named {column!r}")
     return list(header)
 
 
@@ -253,7 +255,7 @@ def _json_lines(stream: BinaryIO) -> Numbered:
             while line and not line.endswith(b"\n"):
                 line = stream.readline(MAX_RECORD + 1)
         elif not line.isspace():
-            text, wrong = _decoded(line.removeprefix(_BOM) if number == 1 else line)
+            text, wrong = _decode_line(line.removeprefix(_BOM) if number == 1 else line)
             try:
                 value = ValueError(wrong) if wrong else loads(text.rstrip(), has_nan=True)
             except NotJson as error:
@@ -262,50 +264,50 @@ def _json_lines(stream: BinaryIO) -> Numbered:
 
 
 def _json_values(stream: BinaryIO, lists: Sequence[str] = LISTS) -> Iterator[object]:
-    cursor, others = Cursor(stream, has_nan=True), list[str]()
+    cursor, other_lists = Cursor(stream, has_nan=True), list[str]()
     start = cursor.peek()
     if start == "[":
         for _ in cursor.elements():
             yield cursor.value()
     elif start == "{":
-        if not (yield from _in_object(cursor, {}, lists, others)):
-            if len(others) != 1:
-                named = f"; its lists are {', '.join(others)}" if others else ""
+        if not (yield from _object_records(cursor, {}, lists, other_lists)):
+            if len(other_lists) != 1:
+                named = f"; its lists are {', '.join(other_lists)}" if other_lists else ""
                 raise NotJson(f"the object holds no list named {', '.join(LISTS)}{named}")
             # Called as somebody likes, it can be nothing but the records.
             stream.seek(0)
-            yield from _json_values(stream, others)
+            yield from _json_values(stream, other_lists)
             return
     else:
         raise NotJson("neither an array of objects nor an object that holds one")
     cursor.end()
 
 
-def _in_object(
-    cursor: Cursor, of_all: Values, lists: Sequence[str], others: list[str] | None
+def _object_records(
+    cursor: Cursor, of_all: Values, lists: Sequence[str], other_lists: list[str] | None
 ) -> Generator[object, None, str]:
     """Yield the records of the one list of an object; return what the list is called.
 
-    `others` takes the names of all other lists, of the outermost object alone.
+    `other_lists` takes the names of all other lists, of the outermost object alone.
     """
-    taken = ""
+    list_name = ""
     for key in cursor.members():
         start = cursor.peek()
         name = ""
         if key == _OF_ALL and start == "{":
             of_all[key] = cursor.value()
-        elif key in lists and start == "[" and not taken:
+        elif key in lists and start == "[" and not list_name:
             name = key
             for _ in cursor.elements():
                 record = cursor.value()
                 yield of_all | record if isinstance(record, dict) else record
         elif key in lists and start == "[":
-            raise NotJson(f"two lists, {taken!r} and {key!r}: put each into a file of its own")
-        elif key in lists and start == "{" and others is not None and not taken:
-            name = yield from _in_object(cursor, of_all, lists, None)
+            raise NotJson(f"two lists, {list_name!r} and {key!r}: put each into a file of its own")
+        elif key in lists and start == "{" and other_lists is not None and not list_name:
+            name = yield from _object_records(cursor, of_all, lists, None)
         else:
-            if start == "[" and others is not None:
-                others.append(key)
+            if start == "[" and other_lists is not None:
+                other_lists.append(key)
             cursor.skip()
-        taken = taken or name
-    return taken
+        list_name = list_name or name
+    return list_name

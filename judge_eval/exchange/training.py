@@ -45,7 +45,7 @@ def majority_of(choices: Sequence[str]) -> Majority | None:
     return Majority(choice, choices.count(choice) / len(choices), len(choices)) if choice else None
 
 
-def _agreed(run: Run) -> Iterator[tuple[JudgedItem, Majority]]:
+def _agreed_items(run: Run) -> Iterator[tuple[JudgedItem, Majority]]:
     """Yield the items whose outputs are here and on which a majority of votes agrees."""
     for judged in judged_items(run):
         agreed = majority_of([vote.choice for vote in judged.votes])
@@ -89,22 +89,22 @@ def _graded(run: Run) -> Iterator[tuple[JsonObject, list[tuple[Inference, float]
     """Yield how sure people are of an item, and its outputs with the grades a majority gives."""
     # A category may have the name of a choice.
     choices = kind_of(run.queue).choices
-    for judged, agreed in _agreed(run):
+    for judged, agreed in _agreed_items(run):
         outputs = judged.item.outputs
         # A picture is no text to train on.
         if agreed.choice in choices and outputs[0].kind != Inference.Kind.IMAGE:
-            about = {"item": judged.name, "agreement": agreed.share, "n": agreed.n}
-            yield about, list(zip(outputs, row_of(agreed.choice).grades, strict=False))
+            facts = {"item": judged.name, "agreement": agreed.share, "n": agreed.n}
+            yield facts, list(zip(outputs, row_of(agreed.choice).grades, strict=False))
 
 
 def dpo(run: Run) -> Iterator[JsonObject]:
     """Yield preference pairs as trl reads them: which output of a pair most votes prefer."""
     turns = _Turns(run)
-    for about, graded in _graded(run):
+    for facts, graded in _graded(run):
         if {grade for _, grade in graded} == {0, 1}:
-            (chosen, _), (rejected, _) = sorted(graded, key=itemgetter(1), reverse=True)
-            prompt, better = turns.split(chosen)
-            yield {"prompt": prompt, "chosen": better, "rejected": turns.split(rejected)[1]} | about
+            (preferred, _), (rejected, _) = sorted(graded, key=itemgetter(1), reverse=True)
+            prompt, better = turns.split(preferred)
+            yield {"prompt": prompt, "chosen": better, "rejected": turns.split(rejected)[1]} | facts
 
 
 def kto(run: Run) -> Iterator[JsonObject]:
@@ -112,19 +112,19 @@ def kto(run: Run) -> Iterator[JsonObject]:
     passes, false for the other one, for both that are bad and for what is flagged.
     """
     turns = _Turns(run)
-    for about, graded in _graded(run):
+    for facts, graded in _graded(run):
         for output, grade in graded:
             # Half of a grade, that of a tie, is no label.
             if grade in (0, 1):
                 prompt, completion = turns.split(output)
-                yield {"prompt": prompt, "completion": completion, "label": bool(grade)} | about
+                yield {"prompt": prompt, "completion": completion, "label": bool(grade)} | facts
 
 
 def judge_rows(run: Run) -> Iterator[JsonObject]:
     """Yield what a judge learns from: what most people say of an item, and why they and judges
     who agree say so.
     """
-    for judged, (choice, share, n) in _agreed(run):
+    for judged, (choice, share, n) in _agreed_items(run):
         yield {
             "item": judged.name,
             "prompt": judged.item.a.prompt,
@@ -132,12 +132,14 @@ def judge_rows(run: Run) -> Iterator[JsonObject]:
             "majority": choice,
             "share": share,
             "n": n,
-            "reason": _joined(vote.comment for vote in judged.votes if vote.choice == choice),
-            "judge_reason": _joined(it.feedback for it in judged.verdicts if it.winner == choice),
+            "reason": _join_texts(vote.comment for vote in judged.votes if vote.choice == choice),
+            "judge_reason": _join_texts(
+                verdict.feedback for verdict in judged.verdicts if verdict.winner == choice
+            ),
         }
 
 
-def _joined(reasons: Iterable[str]) -> str:
+def _join_texts(reasons: Iterable[str]) -> str:
     return "\n\n".join(filter(None, reasons))
 
 
@@ -163,23 +165,25 @@ class _Answers:
         """Return a word, of a rating a number, of a set of labels a list."""
         return self._kind.typed(cast(kinds.Label, label_of(row, choice, self._task)))
 
-    def results(self, row: Entry | Verdict, choice: str, who: str, reason: str) -> list[JsonObject]:
+    def results(
+        self, row: Entry | Verdict, choice: str, author: str, reason: str
+    ) -> list[JsonObject]:
         """Return an answer, and the reason for it, as results of Label Studio."""
         value, sides = self.value(row, choice), _SIDES if self._kind.noun == "pair" else {}
-        name, of = ("neither", "left") if sides else ("answer", "output")
+        name, target = ("neither", "left") if sides else ("answer", "output")
         control, key = _CONTROLS.get(self._kind.name, _CHOICES)
         content = value if control == "rating" or isinstance(value, list) else [value]
-        results = [_result(name, of, control, {key: content}, who)]
+        results = [_result(name, target, control, {key: content}, author)]
         if sides and value in sides:
-            results = [_result("pw", "left,right", "pairwise", {"selected": sides[value]}, who)]
+            results = [_result("pw", "left,right", "pairwise", {"selected": sides[value]}, author)]
         if reason:
-            results.append(_result("comment", of, "textarea", {"text": [reason]}, who))
+            results.append(_result("comment", target, "textarea", {"text": [reason]}, author))
         return results
 
 
-def _result(name: str, of: str, control: str, value: JsonObject, who: str) -> JsonObject:
-    about = {"from_name": name, "to_name": of, "type": control, "value": value}
-    return {"id": f"{name} {who}", **about, "meta": {"text": [who]}}
+def _result(name: str, target: str, control: str, value: JsonObject, author: str) -> JsonObject:
+    fields = {"from_name": name, "to_name": target, "type": control, "value": value}
+    return {"id": f"{name} {author}", **fields, "meta": {"text": [author]}}
 
 
 def label_studio(run: Run) -> Iterator[JsonObject]:
@@ -189,8 +193,8 @@ def label_studio(run: Run) -> Iterator[JsonObject]:
         texts = _texts(judged, "left", "right")
         data = {"item": judged.name} | texts | _models(judged, "left_model", "right_model")
         annotations = []
-        for vote, who in _with_voters(judged):
-            results = answers.results(vote, vote.choice, who, vote.comment)
+        for vote, voter in _with_voters(judged):
+            results = answers.results(vote, vote.choice, voter, vote.comment)
             seconds = None if vote.elapsed_ms is None else vote.elapsed_ms / 1000
             annotations.append({"result": results, "lead_time": seconds, "was_cancelled": False})
         predictions = []
@@ -223,10 +227,10 @@ def argilla(run: Run) -> Iterator[JsonObject]:
         responses: dict[str, list[JsonObject]] = {"answer": [], "comment": []}
         for vote, pseudonym in _with_voters(judged):
             # Argilla names people by such a number; the same person has the same one everywhere.
-            who = {"user_id": str(uuid5(project, pseudonym)), "status": "submitted"}
-            responses["answer"].append({"value": answers.value(vote, vote.choice), **who})
+            author = {"user_id": str(uuid5(project, pseudonym)), "status": "submitted"}
+            responses["answer"].append({"value": answers.value(vote, vote.choice), **author})
             if vote.comment:
-                responses["comment"].append({"value": vote.comment, **who})
+                responses["comment"].append({"value": vote.comment, **author})
         yield {
             "id": judged.name,
             "fields": _texts(judged, "response_a", "response_b"),

@@ -282,7 +282,7 @@ class ImportForm(ProjectForm):
         self.shape_name = read_as if read_as in SHAPES else ""
         if "read_as" in self.fields:
             self.initial["read_as"] = self.shape_name
-        is_proposed = "known" in job.form or mapping.EACH in (job.form["mapping"] or {})
+        is_proposed = "known" in job.form or mapping.ROWS in (job.form["mapping"] or {})
         if is_proposed and "choices" not in job.form and not self.posted:
             self.initial["written"] = json.dumps(job.form["mapping"], indent=1)
         self.in_use = self._mapping_in_use()
@@ -311,8 +311,8 @@ class ImportForm(ProjectForm):
             return []
         self.shape_name = parsed.shape.name
         self.initial["read_as"] = self.shape_name
-        words = MEANINGS[self.shape_name] | RARER_WORDS | {mapping.EACH: "where the rows are"}
-        each = cast(Values, config).get(mapping.EACH, "")
+        words = MEANINGS[self.shape_name] | RARER_WORDS | {mapping.ROWS: "where the rows are"}
+        each = cast(Values, config).get(mapping.ROWS, "")
         return [
             MappedField(
                 source=words_of_source(spec),
@@ -517,7 +517,7 @@ class ImportForm(ProjectForm):
         is_usual = roles == mapping.roles_of(list(roles), shape) and not (meanings or self.names)
         if is_usual and not self.preview.formats and self.shape_name == self.preview.shape:
             return None
-        chosen = mapping.chosen(roles, meanings, **self.names)
+        chosen = mapping.config_of(roles, meanings, **self.names)
         if shape is ITEMS and not {"item", "output"} & chosen.keys():
             raise ConfigInvalid.at("item", "choose the column that names the item, or its output")
         return chosen

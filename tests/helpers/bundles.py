@@ -83,7 +83,7 @@ def restore(stream, name, project=None):
     except BundleError as error:
         restoring.take_back()
         report = ImportReport()
-        report.fail(RowError(name, error.line, error.field, error.why))
+        report.fail(RowError(name, error.line, error.field, error.reason))
         return report
     finally:
         job.delete()

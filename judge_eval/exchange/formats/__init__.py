@@ -63,14 +63,14 @@ class ImportFormat(Extension):
 
     def rows(self, stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
         """Read a seekable file from its start: what is wrong with it comes as RowError."""
-        return rows_of(stream, name, file_format, partial(self._made, name))
+        return rows_of(stream, name, file_format, partial(self._read_record, name))
 
-    def _made(self, name: str, record: Record) -> Iterator[Item | Values | str]:
+    def _read_record(self, name: str, record: Record) -> Iterator[Item | Values | str]:
         with nested_as(self.title):
             yield from self.read(record.values, name)
 
 
-class _BuiltIn(ImportFormat):
+class _BuiltInFormat(ImportFormat):
     """A module of this folder, whose functions take the place of an extension's hooks."""
 
     version = "1"
@@ -85,16 +85,16 @@ class _BuiltIn(ImportFormat):
         return any(record.keys() >= {*columns} for columns in self._fits)
 
 
-class _Mapped(ImportFormat):
+class _MappedFormat(ImportFormat):
     version = "1"
 
-    def __init__(self, of: mapped.Mapped) -> None:
-        self.id, self.title, self.description, self._columns, self._mapping = of
+    def __init__(self, definition: mapped.Mapped) -> None:
+        self.id, self.title, self.description, self._columns, self._mapping = definition
 
     def fits(self, record: Values) -> bool:
         return record.keys() >= {*self._columns}
 
-    def _made(self, name: str, record: Record) -> Iterator[Item | Values | str]:
+    def _read_record(self, name: str, record: Record) -> Iterator[Item | Values | str]:
         rows: list[Item | Values | str] = [*self._mapping().rows(name, record)]
         yield from rows or ["it holds no row"]
 
@@ -102,29 +102,31 @@ class _Mapped(ImportFormat):
 # The first that fits is taken: those whose columns others have too come behind these.
 READERS: Final = Registry[ImportFormat](
     ImportFormat,
-    _BuiltIn("Arena", "People's votes on conversations with two models.", arena),
-    _BuiltIn("MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),
-    _BuiltIn("FastChat judgments", "Verdicts on pairs, or ratings of single answers.", fastchat),
-    _BuiltIn("AlpacaEval", "Annotations: preferences of a judge or of people.", alpacaeval),
-    _BuiltIn("Label Studio", "Annotations of pairs or single items, as JSON.", labelstudio),
-    _BuiltIn("Argilla", "Records with responses and suggestions.", argilla),
-    _BuiltIn("Langfuse", "Scores, and the traces that they are about.", langfuse),
-    _BuiltIn("LangSmith", "Results of an experiment with feedback.", langsmith),
-    _BuiltIn("MLflow", "Traces with the feedback of people and judges.", mlflow),
-    _BuiltIn("promptfoo", "Results with graders and people's gradings.", promptfoo),
-    _BuiltIn("Inspect", "Samples of a log with their scores.", inspectlog),
-    _BuiltIn("DeepEval", "Test cases with their metrics.", deepeval),
-    _BuiltIn("ragas", "Samples of a metric, and what a person accepted.", ragas),
-    _BuiltIn("HelpSteer", "People's preferences, of HelpSteer2 and 3.", helpsteer),
-    _BuiltIn("JudgeBench", "Pairs with an objective label, and judges' outputs.", judgebench),
-    _BuiltIn("Arena-Hard", "Judgments of a model against a baseline.", arenahard),
-    _BuiltIn("Prometheus", "Feedback with scores, or with preferences.", prometheus),
-    _BuiltIn("PandaLM", "The test set with three people's labels.", pandalm),
-    _BuiltIn("PathScore", "The tasks of a judge evaluation.", pathscore),
-    _BuiltIn("Alt-Test", "Labels by annotator and item.", alttest),
-    _BuiltIn("MetaEvaluator", "A file of each annotator.", metaevaluator),
-    *map(_Mapped, mapped.FORMATS),
-    _BuiltIn("DPO rows", "Chosen and rejected, also of RewardBench and UltraFeedback.", dpo),
+    _BuiltInFormat("Arena", "People's votes on conversations with two models.", arena),
+    _BuiltInFormat("MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),
+    _BuiltInFormat(
+        "FastChat judgments", "Verdicts on pairs, or ratings of single answers.", fastchat
+    ),
+    _BuiltInFormat("AlpacaEval", "Annotations: preferences of a judge or of people.", alpacaeval),
+    _BuiltInFormat("Label Studio", "Annotations of pairs or single items, as JSON.", labelstudio),
+    _BuiltInFormat("Argilla", "Records with responses and suggestions.", argilla),
+    _BuiltInFormat("Langfuse", "Scores, and the traces that they are about.", langfuse),
+    _BuiltInFormat("LangSmith", "Results of an experiment with feedback.", langsmith),
+    _BuiltInFormat("MLflow", "Traces with the feedback of people and judges.", mlflow),
+    _BuiltInFormat("promptfoo", "Results with graders and people's gradings.", promptfoo),
+    _BuiltInFormat("Inspect", "Samples of a log with their scores.", inspectlog),
+    _BuiltInFormat("DeepEval", "Test cases with their metrics.", deepeval),
+    _BuiltInFormat("ragas", "Samples of a metric, and what a person accepted.", ragas),
+    _BuiltInFormat("HelpSteer", "People's preferences, of HelpSteer2 and 3.", helpsteer),
+    _BuiltInFormat("JudgeBench", "Pairs with an objective label, and judges' outputs.", judgebench),
+    _BuiltInFormat("Arena-Hard", "Judgments of a model against a baseline.", arenahard),
+    _BuiltInFormat("Prometheus", "Feedback with scores, or with preferences.", prometheus),
+    _BuiltInFormat("PandaLM", "The test set with three people's labels.", pandalm),
+    _BuiltInFormat("PathScore", "The tasks of a judge evaluation.", pathscore),
+    _BuiltInFormat("Alt-Test", "Labels by annotator and item.", alttest),
+    _BuiltInFormat("MetaEvaluator", "A file of each annotator.", metaevaluator),
+    *map(_MappedFormat, mapped.FORMATS),
+    _BuiltInFormat("DPO rows", "Chosen and rejected, also of RewardBench and UltraFeedback.", dpo),
 )
 LOOKED_AT_FIRST: Final = 5
 # Fewer records are looked at where their texts are longer.
@@ -169,8 +171,8 @@ def _rows(
     off: Collection[str],
 ) -> Iterator[Item]:
     if reader.id in off:
-        why = f"this is a file of {reader.title}, an import format that is turned off"
-        yield RowError(name, 0, None, why, is_fatal=True)
+        reason = f"this is a file of {reader.title}, an import format that is turned off"
+        yield RowError(name, 0, None, reason, is_fatal=True)
     elif reader.package == OWN_PACKAGE:
         yield from reader.rows(stream, name, file_format)
     else:

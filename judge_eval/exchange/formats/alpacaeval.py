@@ -19,10 +19,11 @@ FITS = ((*_TEXTS, "preference"),)
 def read(record: Values, name: str) -> Iterator[Values | str]:
     instruction, output_1, output_2 = need(record, *_TEXTS)
     annotator = plain("annotator", record.get("annotator", "annotator"))
-    more = record.get("input")
+    context = record.get("input")
     pair = shapes.pair(
-        f"{instruction}\n\n{more}" if more else instruction,
-        *(output_1, output_2),
+        f"{instruction}\n\n{context}" if context else instruction,
+        output_1,
+        output_2,
         tags=shapes.tags(record, "dataset"),
         generator_a=record.get("generator_1", "output_1"),
         generator_b=record.get("generator_2", "output_2"),
@@ -34,8 +35,8 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         choice = "tie" if preference in (0, 1.5) else "A" if preference < 1.5 else "B"
     if not is_person:
         reason, verdict = record.get("raw_completion"), shapes.verdict_of(choice, "preference")
-        more = labels | {"feedback": reason if isinstance(reason, str) else None}
-        yield pair | {"judge": annotator} | verdict | (more if choice else {})
+        facts = labels | {"feedback": reason if isinstance(reason, str) else None}
+        yield pair | {"judge": annotator} | verdict | (facts if choice else {})
     elif choice:
         yield pair | {"voter": MadeUp(annotator), "vote": choice} | labels
     else:

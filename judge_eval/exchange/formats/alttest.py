@@ -40,7 +40,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     >>> row.voter, row.item, row.labels
     ('ann', '7', {'': 'yes'})
     """
-    who, what = ("judge", "verdict") if by_judges(name) else ("voter", "vote")
+    author_field, answer_field = ("judge", "verdict") if by_judges(name) else ("voter", "vote")
     cursor, number = Cursor(stream), 0
     try:
         for annotator in cursor.members():
@@ -51,7 +51,9 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
                 else:
                     # Numbers of annotators are those of this file.
                     named = MadeUp(annotator) if annotator.isdigit() else annotator
-                    yield from own_rows(name, number, {"item": item, who: named, what: label})
+                    yield from own_rows(
+                        name, number, {"item": item, author_field: named, answer_field: label}
+                    )
         cursor.end()
     except NotJson as error:
         yield RowError(name, number + 1, None, str(error), is_fatal=True)

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from judge_eval.exchange.formats.shapes import item_of, parsed, sides_in, statements
-from judge_eval.exchange.row_models import MadeUp, Misfit, Values
+from judge_eval.exchange.row_models import InvalidField, MadeUp, Values
 
 _ENDS = _USERS, _AGENT = ".responses.users", ".suggestion.agent"
 
@@ -27,37 +27,44 @@ def fits(record: Values) -> bool:
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     metadata = parsed(record.get("metadata")) or {}
-    data = {it: value for it, value in metadata.items() if "model" in it}
+    data = {key: value for key, value in metadata.items() if "model" in key}
     data |= parsed(record.get("fields")) or record
     number = record.get("id") or record.get("external_id") or record.get("_server_id")
     sides, by_whom = sides_in(data), dict[tuple[str, str], Values]()
-    responses, suggestions = _by_question(record)
-    for question, each in ((it, each) for it, answers in responses.items() for each in answers):
-        who = str(each.get("user_id") or "") or MadeUp("annotator")
-        if each.get("status") in ("submitted", None):
-            by_whom.setdefault(("voter", who), {})[question] = each.get("value")
+    responses, suggestions = _answers_by_question(record)
+    for question, response in (
+        (question, response) for question, answers in responses.items() for response in answers
+    ):
+        author = str(response.get("user_id") or "") or MadeUp("annotator")
+        if response.get("status") in ("submitted", None):
+            by_whom.setdefault(("voter", author), {})[question] = response.get("value")
         else:
-            yield f"{who}'s answer is {each['status']}"
-    for question, each in suggestions.items():
-        if each and each.get("value") is not None:
-            judge = str(each.get("agent") or "suggestion")
-            by_whom.setdefault(("judge", judge), {})[question] = each["value"]
-    for (field, who), answers in by_whom.items():
-        yield from statements(number, data, sides, {field: who}, answers)
+            yield f"{author}'s answer is {response['status']}"
+    for question, suggestion in suggestions.items():
+        if suggestion and suggestion.get("value") is not None:
+            judge = str(suggestion.get("agent") or "suggestion")
+            by_whom.setdefault(("judge", judge), {})[question] = suggestion["value"]
+    for (field, author), answers in by_whom.items():
+        yield from statements(number, data, sides, {field: author}, answers)
     if not by_whom:
         yield item_of(number, data, sides)
 
 
-def _by_question(record: Values) -> tuple[dict[str, list[Values]], dict[str, Values]]:
-    responses, suggestions = (parsed(record.get(it)) or {} for it in ("responses", "suggestions"))
+def _answers_by_question(record: Values) -> tuple[dict[str, list[Values]], dict[str, Values]]:
+    responses, suggestions = (
+        parsed(record.get(column)) or {} for column in ("responses", "suggestions")
+    )
     if isinstance(responses, list):
         by_user, responses = responses, {}
         for user in by_user:
             for question, answer in (user.get("values") or {}).items():
                 responses.setdefault(question, []).append(user | answer)
     if isinstance(suggestions, list):
-        suggestions = {each["question_name"]: each for each in suggestions}
-    flat = {end: [it.removesuffix(end) for it in record if it.endswith(end)] for end in _ENDS}
+        suggestions = {suggestion["question_name"]: suggestion for suggestion in suggestions}
+    flat = {
+        end: [column.removesuffix(end) for column in record if column.endswith(end)]
+        for end in _ENDS
+    }
     responses |= {question: _column(record, question) for question in flat[_USERS]}
     for question in flat[_AGENT]:
         value = parsed(record.get(f"{question}.suggestion"))
@@ -68,6 +75,6 @@ def _by_question(record: Values) -> tuple[dict[str, list[Values]], dict[str, Val
 def _column(record: Values, question: str) -> list[Values]:
     names = {"user_id": _USERS, "value": ".responses", "status": ".responses.status"}
     lists: list[Any] = [parsed(record.get(question + end)) or [] for end in names.values()]
-    if not all(isinstance(each, list) for each in lists):
-        raise Misfit(question, "must be a list, or one as JSON")
-    return [dict(zip(names, each, strict=True)) for each in zip_longest(*lists)]
+    if not all(isinstance(cells, list) for cells in lists):
+        raise InvalidField(question, "must be a list, or one as JSON")
+    return [dict(zip(names, cells, strict=True)) for cells in zip_longest(*lists)]

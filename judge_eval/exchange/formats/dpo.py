@@ -23,26 +23,28 @@ FITS = (("chosen", "rejected"),)
 
 def read(record: Values, name: str) -> Iterator[Values]:
     texts = map(parsed, need(record, "chosen", "rejected"))
-    prompt, *outputs = _split(parsed(record.get("prompt")), *texts)
-    two = [
-        (sha256(json.dumps(output, sort_keys=True, default=str).encode()).hexdigest(), it, output)
-        for it, output in zip(("chosen", "rejected"), outputs, strict=True)
+    prompt, *outputs = _split_prompt(parsed(record.get("prompt")), *texts)
+    sides = [
+        (sha256(json.dumps(output, sort_keys=True, default=str).encode()).hexdigest(), role, output)
+        for role, output in zip(("chosen", "rejected"), outputs, strict=True)
     ]
-    (mark_a, a, output_a), (mark_b, b, output_b) = sorted(two, key=lambda each: each[0])
-    models = {f"generator_{side}": record.get(f"{it}_model") for side, it in (("a", a), ("b", b))}
+    (mark_a, a, output_a), (mark_b, b, output_b) = sorted(sides, key=lambda option: option[0])
+    models = {
+        f"generator_{side}": record.get(f"{role}_model") for side, role in (("a", a), ("b", b))
+    }
     voter = record.get("annotator") or MadeUp(record.get("dataset") or "chosen")
     vote = "tie" if mark_a == mark_b else "A" if a == "chosen" else "B"
-    scores = filled({it: record.get(it) for it in ("score_chosen", "score_rejected")})
-    more = {
+    scores = filled({column: record.get(column) for column in ("score_chosen", "score_rejected")})
+    facts = {
         "tags": tags(record, "subset", "source"),
         "voter": voter,
         "vote": vote,
         "labels": scores or None,
     }
-    yield pair(prompt, output_a, output_b, prompt_id=record.get("prompt_id"), **models, **more)
+    yield pair(prompt, output_a, output_b, prompt_id=record.get("prompt_id"), **models, **facts)
 
 
-def _split(prompt: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
+def _split_prompt(prompt: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
     if isinstance(a, list) and isinstance(b, list):
         shared, output_a, output_b = sides(a, b)
         return (prompt if shared is None else shared), output_a, output_b

@@ -31,8 +31,8 @@ def _judge(record: Values) -> object:
 
 
 def _pair(record: Values) -> Values:
-    question, one, two, turn = need(record, "question_id", "model_1", "model_2", "turn")
-    pair, is_turned = mtbench.pair_of(question, one, two, turn)
+    question, model_1, model_2, turn = need(record, "question_id", "model_1", "model_2", "turn")
+    pair, is_turned = mtbench.pair_of(question, model_1, model_2, turn)
     games = [_WINNERS.get(str(record[f"g{game}_winner"])) for game in (1, 2)]
     reasons = in_both_orders([record.get(f"g{game}_judgment") for game in (1, 2)])
     answer = verdict_of(None)
@@ -51,5 +51,5 @@ def _single(record: Values) -> Values:
     about: Values = {"item": f"{question}__{model}__{turn}", "prompt_id": f"{question}__{turn}"}
     about |= {"tags": [f"turn-{turn}"], "judge": _judge(record)}
     answer = verdict_of(score if is_rating else None, "rating")
-    more = {"vote_kind": "rating", "generator": model, "feedback": record.get("judgment") or None}
-    return single(None, None, **about, **answer, **more)
+    facts = {"vote_kind": "rating", "generator": model, "feedback": record.get("judgment") or None}
+    return single(None, None, **about, **answer, **facts)

@@ -34,8 +34,8 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     for voter, vote in people or [("annotators", {strength: record[overall]})]:
         if choice := signed(overall, vote.get(strength)):
             labels = {"strength": vote[strength]}
-            more = {"vote": choice, "comment": vote.get(reason), "labels": labels}
-            yield item | {"voter": MadeUp(voter)} | more
+            facts = {"vote": choice, "comment": vote.get(reason), "labels": labels}
+            yield item | {"voter": MadeUp(voter)} | facts
         else:
             yield item
             yield f"{voter} has no preference"

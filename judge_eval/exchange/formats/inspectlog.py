@@ -22,7 +22,7 @@ FITS = (("input", "target", "output", "epoch"),)
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     sample, epoch = need(record, "id", "epoch")
-    about, output = record.get("eval") or {}, record.get("output") or {}
+    evaluation, output = record.get("eval") or {}, record.get("output") or {}
     choices = output.get("choices") or [{}]
     completion = output.get("completion") or (choices[0].get("message") or {}).get("content")
     if completion is None:
@@ -30,10 +30,10 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         yield f"no output: {error.get('message') if isinstance(error, dict) else error}"
         return
     prompt, completion = (
-        content_of(_whole(each, record.get("attachments") or {}))
-        for each in (record["input"], completion)
+        content_of(_with_attachments(text, record.get("attachments") or {}))
+        for text in (record["input"], completion)
     )
-    model = about.get("model") or output.get("model")
+    model = evaluation.get("model") or output.get("model")
     names = {"item": f"{sample}__{epoch}__{model}", "prompt_id": str(sample), "generator": model}
     item = single(prompt, completion, **names)
     scores = record.get("scores") or {}
@@ -44,31 +44,33 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         yield item
 
 
-def _whole(value: Any, attachments: Values) -> Any:
+def _with_attachments(value: Any, attachments: Values) -> Any:
     """Return a text or messages with what the log keeps apart, such as long texts and pictures."""
     if isinstance(value, list):
-        return [_whole(each, attachments) for each in value]
+        return [_with_attachments(part, attachments) for part in value]
     if isinstance(value, dict):
-        return {name: _whole(each, attachments) for name, each in value.items()}
+        return {name: _with_attachments(part, attachments) for name, part in value.items()}
     is_apart = isinstance(value, str) and value.startswith(_APART)
     return attachments.get(value.removeprefix(_APART), value) if is_apart else value
 
 
 def _verdict(score: Values) -> Values:
-    first = next((it for it in score.get("history") or [] if not it.get("provenance")), score)
-    more = filled({"feedback": first.get("explanation")})
+    first = next((edit for edit in score.get("history") or [] if not edit.get("provenance")), score)
+    facts = filled({"feedback": first.get("explanation")})
     answer = _answer(first.get("value"), "verdict")
-    return more | (answer or {"error": "the scorer gave no score"})
+    return facts | (answer or {"error": "the scorer gave no score"})
 
 
 def _votes(score: Values) -> Iterator[Values]:
     votes: dict[str, Values] = {}
     for edit in score.get("history") or []:
-        by = edit.get("provenance") or {}
-        if by and edit.get("value") not in (_UNCHANGED, None):
-            more = filled({"comment": by.get("reason"), "voted_at": by.get("timestamp")})
-            author = str(by.get("author") or "") or MadeUp("editor")
-            votes[author] = {"voter": author} | _answer(edit["value"], "vote") | more
+        provenance = edit.get("provenance") or {}
+        if provenance and edit.get("value") not in (_UNCHANGED, None):
+            facts = filled(
+                {"comment": provenance.get("reason"), "voted_at": provenance.get("timestamp")}
+            )
+            author = str(provenance.get("author") or "") or MadeUp("editor")
+            votes[author] = {"voter": author} | _answer(edit["value"], "vote") | facts
     yield from votes.values()
 
 

@@ -24,13 +24,14 @@ def read(record: Values, name: str) -> Iterator[Values]:
     if "judgments" not in record:
         return
     played = shapes.games(record, "judgments")
-    judgments = [it for game in played if isinstance(it := game.get("judgment"), dict)]
-    judge, kind = next((it.get("judge_model") for it in judgments), None), record.get("judge_name")
+    judgments = [judgment for game in played if isinstance(judgment := game.get("judgment"), dict)]
+    judge = next((judgment.get("judge_model") for judgment in judgments), None)
+    kind = record.get("judge_name")
     yield (
         item
         | shapes.both_orders([shapes.decision(game.get("decision")) for game in played])
         | {
             "judge": f"{judge} ({kind})" if judge and kind else judge or kind or "judge",
-            "feedback": shapes.in_both_orders([it.get("response") for it in judgments]),
+            "feedback": shapes.in_both_orders([judgment.get("response") for judgment in judgments]),
         }
     )

@@ -28,7 +28,7 @@ from judge_eval.exchange.formats.shapes import (
     sides_in,
     statements,
 )
-from judge_eval.exchange.row_models import MadeUp, Misfit, Values
+from judge_eval.exchange.row_models import InvalidField, MadeUp, Values
 
 _OF_THE_TOOL = ("annotator", "annotation_id", "created_at", "updated_at", "lead_time")
 _MORE_OF_THE_TOOL = ("id", "agreement", "history")
@@ -44,53 +44,65 @@ def fits(record: Values) -> bool:
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     if "annotations" not in record:
-        yield from _minimal(record)
+        yield from _minimal_rows(record)
         return
     annotations, predictions = objects(record, "annotations"), objects(record, "predictions")
     data = _with_items(record["data"])
-    sides = sides_in(data, _compared([*annotations, *predictions]))
-    before = set[str]()
-    for each in annotations:
-        who = _person(each.get("completed_by") or _signed(each))
-        if each.get("was_cancelled") or each.get("skipped"):
-            yield f"{who} skipped it"
-        elif who in before:
-            yield f"{who} annotated it before"
+    parts = [
+        part for statement in (*annotations, *predictions) for part in objects(statement, "result")
+    ]
+    compared = [str(part.get("to_name", "")) for part in parts if part.get("type") == "pairwise"]
+    sides = sides_in(data, compared[0].split(",") if compared else ())
+    annotators = set[str]()
+    for annotation in annotations:
+        author, results = annotation.get("completed_by"), objects(annotation, "result")
+        # Where nobody has done it there, an export of ours names the person in its results.
+        metas = [] if author else [part["meta"] for part in results if part.get("meta")]
+        if metas and metas[0].get("text"):
+            author = metas[0]["text"][0]
+        annotator = _person(author)
+        if annotation.get("was_cancelled") or annotation.get("skipped"):
+            yield f"{annotator} skipped it"
+        elif annotator in annotators:
+            yield f"{annotator} annotated it before"
         else:
-            before.add(who)
-            at = each.get("created_at")
-            answers = _answers(objects(each, "result"))
+            annotators.add(annotator)
+            voted_at = annotation.get("created_at")
+            answers = _answers(results)
             yield from statements(
-                record.get("id"), data, sides, {"voter": who}, answers, voted_at=at
+                record.get("id"), data, sides, {"voter": annotator}, answers, voted_at=voted_at
             )
-    for each in predictions:
-        judge = {"judge": each.get("model_version") or "prediction"}
-        answers = _answers(objects(each, "result"))
+    for prediction in predictions:
+        judge = {"judge": prediction.get("model_version") or "prediction"}
+        answers = _answers(objects(prediction, "result"))
         yield from statements(record.get("id"), data, sides, judge, answers)
     if not annotations and not predictions:
         yield item_of(record.get("id"), data, sides)
 
 
-def _minimal(record: Values) -> Iterator[Values | str]:
-    data = _with_items({it: raw for it, raw in record.items() if it not in _OF_THE_TOOL})
+def _minimal_rows(record: Values) -> Iterator[Values | str]:
+    data = _with_items({name: raw for name, raw in record.items() if name not in _OF_THE_TOOL})
     sides = sides_in(data)
     result = [
-        {"from_name": it, "value": value}
-        for it in _answered(record, sides)
-        if (value := _value(record[it])) is not None
+        {"from_name": question, "value": value}
+        for question in _answer_names(record, sides)
+        if (value := _value(record[question])) is not None
     ]
-    who, at = {"voter": _person(record["annotator"])}, record.get("created_at")
-    yield from statements(record.get("id"), data, sides, who, _answers(result), voted_at=at)
+    author, voted_at = {"voter": _person(record["annotator"])}, record.get("created_at")
+    yield from statements(
+        record.get("id"), data, sides, author, _answers(result), voted_at=voted_at
+    )
 
 
-def _answered(record: Values, sides: Sequence[str]) -> Sequence[str]:
-    """Return the names of the answers; raises Misfit where nothing tells them from the data."""
+def _answer_names(record: Values, sides: Sequence[str]) -> Sequence[str]:
+    """Raises InvalidField where nothing tells answers from the data."""
     names, texts = [*record], {*PROMPTS, *OUTPUTS, *sides}
     data = {*_OF_THE_TOOL, *_MORE_OF_THE_TOOL, *texts, "model", "items"}
-    data |= {it for it in names if "model" in it or not _is_short(record[it])}
+    data |= {name for name in names if "model" in name or not _is_short(record[name])}
     if names == sorted(names) or not {"id", "annotator"} <= record.keys():
-        given = [it for it in names if it not in data]
-        doubtful = [it for it in given if not isinstance(parsed(record[it]), list | dict)][1:]
+        answers = [name for name in names if name not in data]
+        plain = [name for name in answers if not isinstance(parsed(record[name]), list | dict)]
+        doubtful = plain[1:]
     else:
         before, behind = names[: names.index("id")], names[names.index("id") + 1 :]
         behind = behind[: behind.index("annotator")]
@@ -99,15 +111,15 @@ def _answered(record: Values, sides: Sequence[str]) -> Sequence[str]:
         if before and not {*PROMPTS, *sides, *outputs} & {*behind}:
             return behind
         # The data has an `id` of its own, so some of it stands behind that, and then the answers.
-        ends = [place for place, it in enumerate(behind, start=1) if it in data]
-        given = behind[max(ends, default=0) :]
-        doubtful = list(takewhile(lambda it: not isinstance(record[it], list | dict), given))
-        if len(doubtful) == 1 and (not ends) == (len(given) > 1):
-            return given if ends else given[1:]
+        ends = [place for place, name in enumerate(behind, start=1) if name in data]
+        answers = behind[max(ends, default=0) :]
+        doubtful = list(takewhile(lambda name: not isinstance(record[name], list | dict), answers))
+        if len(doubtful) == 1 and (not ends) == (len(answers) > 1):
+            return answers if ends else answers[1:]
     if doubtful:
-        why = "export as JSON, or map the columns: which are answers and which data is not said"
-        raise Misfit(", ".join(given), why)
-    return given
+        reason = "export as JSON, or map the columns: which are answers and which data is not said"
+        raise InvalidField(", ".join(answers), reason)
+    return answers
 
 
 def _is_short(raw: object) -> bool:
@@ -126,32 +138,20 @@ def _value(raw: Any) -> Values | None:
 
 def _with_items(data: Values) -> Values:
     items = parsed(data.get("items"))
-    listed = [it for it in items if isinstance(it, dict)] if isinstance(items, list) else []
+    listed = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     texts = {
-        str(it.get("id")): it.get("body") or it.get("html") or it.get("title") for it in listed
+        str(item.get("id")): item.get("body") or item.get("html") or item.get("title")
+        for item in listed
     }
     return {**data, **filled(texts)}
 
 
-def _signed(annotation: Values) -> object:
-    """Return whom we name in what is exported here, where nobody has done it there."""
-    metas = [part["meta"] for part in objects(annotation, "result") if part.get("meta")]
-    return metas[0]["text"][0] if metas and metas[0].get("text") else None
-
-
-def _person(by: object) -> str:
-    """Return who annotated: a number, or an object with an address."""
-    if isinstance(by, dict):
-        by = by.get("email") or by.get("id")
-    if not by or str(by).isdigit():
-        return MadeUp(f"annotator {by or ''}".strip())
-    return str(by)
-
-
-def _compared(statements: Sequence[Values]) -> tuple[str, ...]:
-    parts = [part for each in statements for part in objects(each, "result")]
-    names = [str(part.get("to_name", "")) for part in parts if part.get("type") == "pairwise"]
-    return tuple(names[0].split(",")) if names else ()
+def _person(annotator: object) -> str:
+    if isinstance(annotator, dict):
+        annotator = annotator.get("email") or annotator.get("id")
+    if not annotator or str(annotator).isdigit():
+        return MadeUp(f"annotator {annotator or ''}".strip())
+    return str(annotator)
 
 
 def _answers(result: list[Values]) -> Values:
@@ -169,7 +169,7 @@ def _answers(result: list[Values]) -> Values:
             *(value.get("selected"), value.get("choices"), value.get("rating")),
             *(value.get("number"), ranker, "\n".join(texts) if isinstance(texts, list) else texts),
         )
-        answer: Any = next((each for each in values if each is not None), None)
+        answer: Any = next((content for content in values if content is not None), None)
         is_one = isinstance(answer, list) and len(answer) == 1
         answers[str(part.get("from_name") or "answer")] = answer[0] if is_one else answer
     return answers

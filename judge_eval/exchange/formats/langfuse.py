@@ -39,7 +39,10 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     together: _Together = {}
 
     def make(record: Record) -> Iterator[Values | str]:
-        line, values = record.line, {it: _bare(raw) for it, raw in record.values.items()}
+        line, values = (
+            record.line,
+            {column: _unquoted_cell(raw) for column, raw in record.values.items()},
+        )
         with nested_as("Langfuse"):
             scores = [values]
             if _is_trace(values):
@@ -47,7 +50,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
                 yield single(*texts, item=values["id"])
                 is_detailed = isinstance(parsed(values.get("scores")), list)
                 scores = objects(values, "scores") if is_detailed else []
-            yield from filter(None, (_add(together, line, score) for score in scores))
+            yield from filter(None, (_add_score(together, line, score) for score in scores))
 
     yield from rows_of(stream, name, file_format, make)
     for line, values in together.values():
@@ -57,22 +60,26 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
         )
 
 
-def _add(together: _Together, line: int, score: Values) -> str:
+def _add_score(together: _Together, line: int, score: Values) -> str:
     """Add a score to the statement that it belongs to, or return why not."""
-    about, label = (next((score[it] for it in _ABOUT if score.get(it)), None), score.get("name"))
-    if about is None:
+    trace_id = next((score[column] for column in _ABOUT if score.get(column)), None)
+    label = score.get("name")
+    if trace_id is None:
         return f"{label} is of no trace"
-    who, answer = _score(score)
-    first = {"item": about, "vote_kind": "graded", **who, "labels": {}}
-    _, statement = together.setdefault((str(about), str(who)), (line, first))
+    author, answer = _score(score)
+    first = {"item": trace_id, "vote_kind": "graded", **author, "labels": {}}
+    _, statement = together.setdefault((str(trace_id), str(author)), (line, first))
     if answer is None or label in statement["labels"]:
-        return f"{label} of {about} {'has no value' if answer is None else 'was given before'}"
+        return f"{label} of {trace_id} {'has no value' if answer is None else 'was given before'}"
     statement["labels"][str(label)] = answer
-    statement.update(_beside(score, "judge" in who))
+    comment = score.get("comment")
+    facts = {"comment": comment, "voted_at": score.get("timestamp")}
+    facts = {"feedback": comment} if "judge" in author else facts
+    statement.update({name: fact for name, fact in facts.items() if fact})
     return ""
 
 
-def _bare(raw: object) -> object:
+def _unquoted_cell(raw: object) -> object:
     """Return the text of a cell that is written as JSON, quotes and all."""
     if isinstance(raw, str) and raw[:1] == raw[-1:] == '"' != raw:
         with suppress(NotJson):
@@ -81,18 +88,11 @@ def _bare(raw: object) -> object:
 
 
 def _score(score: Values) -> tuple[Values, object]:
-    who = {"judge": "Langfuse evaluators"}
-    author = score.get("authorUserName") or score.get("authorUserId")
-    if score.get("source") == "ANNOTATION" or author:
-        who = {"voter": str(author) if author else MadeUp("annotator")}
+    author = {"judge": "Langfuse evaluators"}
+    author_name = score.get("authorUserName") or score.get("authorUserId")
+    if score.get("source") == "ANNOTATION" or author_name:
+        author = {"voter": str(author_name) if author_name else MadeUp("annotator")}
     word, value = score.get("stringValue") or None, score.get("value")
     value = None if value == "" else value
     is_number = score.get("dataType") in (None, "NUMERIC") and value is not None
-    return who, value if is_number or word is None else word
-
-
-def _beside(score: Values, is_judge: bool) -> Values:
-    comment = score.get("comment")
-    at = score.get("timestamp")
-    beside = {"feedback": comment} if is_judge else {"comment": comment, "voted_at": at}
-    return {name: value for name, value in beside.items() if value}
+    return author, value if is_number or word is None else word

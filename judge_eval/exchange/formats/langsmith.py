@@ -23,41 +23,49 @@ def fits(record: Values) -> bool:
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     number = record.get("id") or record.get("run_id")
-    texts = [content_of(_within(record, it) or None) for it in ("inputs", "outputs")]
+    texts = [content_of(_object_at(record, root) or None) for root in ("inputs", "outputs")]
     item = single(*texts, item=number, prompt_id=record.get("example_id"))
     if texts[1] is None:
         yield f"no output: {record.get('error') or 'the run failed'}"
         return
     statements: dict[tuple[str, str], Values] = {}
-    for key, source, each in _feedback(_within(record, "feedback")):
+    for key, source, answer in _feedback(_object_at(record, "feedback")):
         is_person = source.get("type") == "app"
-        who = str(source.get("user_id") or "") or MadeUp("reviewer") if is_person else "evaluators"
-        of = statements.setdefault(("voter" if is_person else "judge", who), {"labels": {}})
-        score = each.get("score", each.get("value"))
-        of["labels"] |= filled({key: each.get("value") if score is None else score})
-        if each.get("comment"):
-            of.setdefault("comment" if is_person else "feedback", each["comment"])
-    for (field, who), of in statements.items():
+        author = (
+            str(source.get("user_id") or "") or MadeUp("reviewer") if is_person else "evaluators"
+        )
+        statement = statements.setdefault(
+            ("voter" if is_person else "judge", author), {"labels": {}}
+        )
+        score = answer.get("score", answer.get("value"))
+        statement["labels"] |= filled({key: answer.get("value") if score is None else score})
+        if answer.get("comment"):
+            statement.setdefault("comment" if is_person else "feedback", answer["comment"])
+    for (field, author), statement in statements.items():
         failed = {"error": "no feedback has a value"}
-        about = item | {"vote_kind": "graded", field: who}
-        yield about | (of if of["labels"] or field == "voter" else failed)
+        common_fields = item | {"vote_kind": "graded", field: author}
+        yield common_fields | (statement if statement["labels"] or field == "voter" else failed)
     if not statements:
         yield item
 
 
-def _within(record: Values, root: str) -> Any:
+def _object_at(record: Values, root: str) -> Any:
     """Return an object that stands in one column, or in several whose names begin with its own."""
     if root in record:
         return parsed(record[root])
     start = f"{root}."
     return filled(
-        {it.removeprefix(start): parsed(raw) for it, raw in record.items() if it.startswith(start)}
+        {
+            column.removeprefix(start): parsed(raw)
+            for column, raw in record.items()
+            if column.startswith(start)
+        }
     )
 
 
-def _feedback(given: Any) -> Iterator[tuple[str, Values, Values]]:
-    if isinstance(given, list):
-        for each in given:
-            yield str(each.get("key")), each.get("feedback_source") or {}, each
-    for key, value in given.items() if isinstance(given, dict) else ():
+def _feedback(feedback: Any) -> Iterator[tuple[str, Values, Values]]:
+    if isinstance(feedback, list):
+        for answer in feedback:
+            yield str(answer.get("key")), answer.get("feedback_source") or {}, answer
+    for key, value in feedback.items() if isinstance(feedback, dict) else ():
         yield key, {}, {"value": value}

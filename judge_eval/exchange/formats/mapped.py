@@ -29,35 +29,51 @@ class Mapped(NamedTuple):
     mapping: Callable[[], ColumnMapping]
 
 
-def _by(who: str, prompt: str, *outputs: str, **more: Any) -> Callable[[], ColumnMapping]:
+def _lazy_mapping(
+    voter_name: str, prompt: str, *outputs: str, **fields: Any
+) -> Callable[[], ColumnMapping]:
     names = ("output_a", "output_b") if len(outputs) == 2 else ("output",)
     texts = {"kind": {"value": "text"}, "prompt": prompt} | dict(zip(names, outputs, strict=True))
-    return cache(partial(parse, texts | {"voter": {"value": MadeUp(who)}} | more))
+    return cache(partial(parse, texts | {"voter": {"value": MadeUp(voter_name)}} | fields))
 
 
 FORMATS: Final = (
     Mapped(
-        *("kto", "KTO rows", "Prompt, completion, and whether it is good."),
-        ("prompt", "completion", "label"),
-        _by(
-            *("label", "prompt", "completion"),
+        id="kto",
+        title="KTO rows",
+        description="Prompt, completion, and whether it is good.",
+        columns=("prompt", "completion", "label"),
+        mapping=_lazy_mapping(
+            "label",
+            "prompt",
+            "completion",
             vote={"column": "label", "values": _GOOD_OR_BAD},
             generator="model",
         ),
     ),
     Mapped(
-        *("webgpt", "WebGPT comparisons", "Two answers and a preference from -1 to 1."),
-        ("question", "answer_0", "answer_1", "score_0", "score_1"),
-        _by(
-            *("labeler", "question.full_text || question", "answer_0", "answer_1"),
+        id="webgpt",
+        title="WebGPT comparisons",
+        description="Two answers and a preference from -1 to 1.",
+        columns=("question", "answer_0", "answer_1", "score_0", "score_1"),
+        mapping=_lazy_mapping(
+            "labeler",
+            "question.full_text || question",
+            "answer_0",
+            "answer_1",
             vote={"scores": ["score_0", "score_1"]},
         ),
     ),
     Mapped(
-        *("summaries", "Summaries with feedback", "OpenAI's comparisons of two summaries."),
-        ("info", "summaries", "choice", "worker"),
-        _by(
-            *("", "info.post || info.article", "summaries[0].text", "summaries[1].text"),
+        id="summaries",
+        title="Summaries with feedback",
+        description="OpenAI's comparisons of two summaries.",
+        columns=("info", "summaries", "choice", "worker"),
+        mapping=_lazy_mapping(
+            "",
+            "info.post || info.article",
+            "summaries[0].text",
+            "summaries[1].text",
             vote={"column": "choice", "values": _ZERO_OR_ONE},
             voter="worker",
             prompt_id="info.id",
@@ -66,10 +82,15 @@ FORMATS: Final = (
         ),
     ),
     Mapped(
-        *("saferlhf", "PKU-SafeRLHF", "Which of two responses is better, and which is safer."),
-        ("prompt", "response_0", "response_1", "better_response_id"),
-        _by(
-            *("annotator", "prompt", "response_0", "response_1"),
+        id="saferlhf",
+        title="PKU-SafeRLHF",
+        description="Which of two responses is better, and which is safer.",
+        columns=("prompt", "response_0", "response_1", "better_response_id"),
+        mapping=_lazy_mapping(
+            "annotator",
+            "prompt",
+            "response_0",
+            "response_1",
             vote={"column": "better_response_id", "values": _ZERO_OR_ONE},
             labels={"safer": {"column": "safer_response_id", "values": _ZERO_OR_ONE}},
             generator_a="response_0_source",
@@ -77,12 +98,12 @@ FORMATS: Final = (
         ),
     ),
     Mapped(
-        "prism",
-        "PRISM",
-        "Conversations whose first answers people rate from 1 to 100.",
-        ("opening_prompt", "conversation_history", "user_id"),
+        id="prism",
+        title="PRISM",
+        description="Conversations whose first answers people rate from 1 to 100.",
+        columns=("opening_prompt", "conversation_history", "user_id"),
         # Later answers have prompts of their own.
-        _by(
+        mapping=_lazy_mapping(
             "",
             "opening_prompt",
             "content",
@@ -93,8 +114,12 @@ FORMATS: Final = (
         ),
     ),
     Mapped(
-        *("helpsteer_ratings", "HelpSteer2 ratings", "From 0 to 4, by all annotators together."),
-        ("prompt", "response", *_ASPECTS),
-        _by("annotators", "prompt", "response", labels={aspect: aspect for aspect in _ASPECTS}),
+        id="helpsteer_ratings",
+        title="HelpSteer2 ratings",
+        description="From 0 to 4, by all annotators together.",
+        columns=("prompt", "response", *_ASPECTS),
+        mapping=_lazy_mapping(
+            "annotators", "prompt", "response", labels={aspect: aspect for aspect in _ASPECTS}
+        ),
     ),
 )

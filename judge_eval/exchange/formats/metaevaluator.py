@@ -26,14 +26,22 @@ from typing import BinaryIO
 from judge_eval.exchange import fields
 from judge_eval.exchange.formats.shapes import single
 from judge_eval.exchange.mapping import rows_of
-from judge_eval.exchange.row_models import Item, Misfit, Note, RowError, Values, checked, plain
+from judge_eval.exchange.row_models import (
+    InvalidField,
+    Item,
+    Note,
+    RowError,
+    Values,
+    checked,
+    plain,
+)
 from judge_eval.exchange.sources import Record
 
-ITEM, JUDGE, PERSON, AT = "original_id", "judge_id", "annotator_id", "annotation_timestamp"
-WHOSE = f"{JUDGE} or {PERSON}"
+ITEM, JUDGE, PERSON, TIME = "original_id", "judge_id", "annotator_id", "annotation_timestamp"
+AUTHOR_COLUMNS = f"{JUDGE} or {PERSON}"
 # What is no task.
 SYSTEM = {
-    *(ITEM, JUDGE, PERSON, AT, "run_id", "sample_example_id"),
+    *(ITEM, JUDGE, PERSON, TIME, "run_id", "sample_example_id"),
     *("status", "error_message", "error_details_json"),
     *("llm_raw_response_content", "llm_call_duration_seconds"),
     *("llm_prompt_tokens", "llm_completion_tokens", "llm_total_tokens"),
@@ -66,26 +74,26 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     if fits_name(name):
         yield Note(name, "it holds the state of a project, and no answers: not read")
         return
-    for item in rows_of(stream, name, file_format, partial(_made, name)):
-        if isinstance(item, RowError) and item.field == WHOSE:
+    for item in rows_of(stream, name, file_format, partial(_read_record, name)):
+        if isinstance(item, RowError) and item.field == AUTHOR_COLUMNS:
             yield replace(item, is_fatal=True)
             return
         yield item
 
 
-def _made(name: str, record: Record) -> Iterator[Values | str]:
+def _read_record(name: str, record: Record) -> Iterator[Values | str]:
     values = record.values
     if item := _item(name, values):
         yield item
         return
-    common: Values = {"item": values.get(ITEM)} | _who(name, values)
+    common: Values = {"item": values.get(ITEM)} | _author_of(name, values)
     tasks = {task: answer for task, answer in values.items() if task not in SYSTEM}
     status = plain("status", values.get("status") or ANSWERED[0]).lower()
     if status in FAILED and "judge" in common:
         yield common | {"error": values.get("error_message") or status}
     elif status in ANSWERED and any(answer not in (None, "") for answer in tasks.values()):
-        at = {} if "judge" in common else {"voted_at": checked(AT, values.get(AT), _moment)}
-        yield common | at | {"labels": tasks}
+        times = {} if "judge" in common else {"voted_at": checked(TIME, values.get(TIME), _moment)}
+        yield common | times | {"labels": tasks}
     else:
         yield f"it says {status!r}" if status not in ANSWERED else "it answers no task"
 
@@ -95,18 +103,20 @@ def _item(name: str, values: Values) -> Values | None:
     # Who a row names says more than what its file is called.
     if values.get(JUDGE) is not None or values.get(PERSON) is not None:
         return None
-    stem, columns = PurePath(name).stem, [it for it in values if it not in SYSTEM]
-    prompt, output = (next(filter(it.search, columns), "") for it in (_PROMPT, _OUTPUT))
+    stem, columns = PurePath(name).stem, [column for column in values if column not in SYSTEM]
+    prompt, output = (next(filter(pattern.search, columns), "") for pattern in (_PROMPT, _OUTPUT))
     is_owned = _OF_A_JUDGE.search(stem) or _OF_A_PERSON.search(stem)
     if not holds_data(name) and (is_owned or not prompt or not output):
         return None
-    number = next(it for it in (ITEM, "id", *values) if it in values)
-    more = {it: values[it] for it in columns if it not in (number, prompt, output)}
+    number = next(column for column in (ITEM, "id", *values) if column in values)
+    metadata = {
+        column: values[column] for column in columns if column not in (number, prompt, output)
+    }
     texts = values.get(prompt), values.get(output)
-    return single(*texts, item=values[number], metadata=more)
+    return single(*texts, item=values[number], metadata=metadata)
 
 
-def _who(name: str, values: Values) -> Values:
+def _author_of(name: str, values: Values) -> Values:
     """Return who made the statement: a column says it, or else the file's name."""
     for column, field in ((JUDGE, "judge"), (PERSON, "voter")):
         if values.get(column) is not None:
@@ -114,6 +124,6 @@ def _who(name: str, values: Values) -> Values:
     stem = PurePath(name).stem
     by_judge, by_person = _OF_A_JUDGE.search(stem), _OF_A_PERSON.search(stem)
     if bool(by_judge) == bool(by_person):
-        why = "the file's name does not say whose it is: call it judge_… or annotator_…"
-        raise Misfit(WHOSE, f"missing, and {why}")
+        reason = "the file's name does not say whose it is: call it judge_… or annotator_…"
+        raise InvalidField(AUTHOR_COLUMNS, f"missing, and {reason}")
     return {"judge" if by_judge else "voter": _ENDING.sub("", stem)}

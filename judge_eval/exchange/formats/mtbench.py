@@ -20,7 +20,16 @@ from typing import BinaryIO
 
 from judge_eval.exchange.formats.arena import sides
 from judge_eval.exchange.mapping import own_rows, rows_of
-from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Row, Values, need, one_of, plain
+from judge_eval.exchange.row_models import (
+    ImportRow,
+    InvalidField,
+    Item,
+    LeftOut,
+    Values,
+    meaning_of,
+    need,
+    plain,
+)
 from judge_eval.exchange.sources import Record
 from voting.choices import SWAPPED
 
@@ -36,15 +45,15 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     A person or judge counts once per pair: the first statement stands, as it does in a ledger, and
     a later one on the same two models, in whichever order, is left out.
     """
-    seen: set[str] = set()
+    identities: set[str] = set()
 
     def make(record: Record) -> Iterator[Item]:
         for row in own_rows(name, record.line, _values(record)):
-            identity = f"{row.item}__{row.judge or row.voter}" if isinstance(row, Row) else ""
-            if identity in seen:
+            identity = f"{row.item}__{row.judge or row.voter}" if isinstance(row, ImportRow) else ""
+            if identity in identities:
                 yield LeftOut(name, record.line, f"{identity} was stated before")
                 return
-            seen.update([identity] if identity else [])
+            identities.update([identity] if identity else [])
             yield row
 
     return rows_of(stream, name, file_format, make)
@@ -57,11 +66,11 @@ def is_person(judge: str) -> bool:
 def pair_of(*facts: object) -> tuple[Values, bool]:
     """Return a pair by its question, its models and its turn, and whether the models are turned."""
     names = ("question_id", "model_a", "model_b", "turn")
-    question, model_a, model_b, turn = (plain(*each) for each in zip(names, facts, strict=True))
+    question, model_a, model_b, turn = (plain(*fact) for fact in zip(names, facts, strict=True))
     if turn not in ("1", "2"):
-        raise Misfit("turn", f"{turn!r} is not 1 or 2")
+        raise InvalidField("turn", f"{turn!r} is not 1 or 2")
     if model_a == model_b:
-        raise Misfit("model_b", "must be another model than model_a")
+        raise InvalidField("model_b", "must be another model than model_a")
     first, second = sorted((model_a, model_b))
     pair = {
         "pair": f"{question}__{first}__{second}__{turn}",
@@ -79,8 +88,8 @@ def _values(record: Record) -> Values:
     question, model_a, model_b, winner, judge, turn = need(record.values, *COLUMNS)
     pair, is_turned = pair_of(question, model_a, model_b, turn)
     if not isinstance(judge, str):
-        raise Misfit("judge", "must be text")
-    choice = one_of("winner", winner, _WINNERS)
+        raise InvalidField("judge", "must be text")
+    choice = meaning_of("winner", winner, _WINNERS)
     choice = SWAPPED[choice] if is_turned else choice
     statement: Values = {"voter": judge, "vote": choice}
     if not is_person(judge):

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from judge_eval.exchange.formats.shapes import pair, tags
-from judge_eval.exchange.row_models import MadeUp, Values, need, one_of, plain
+from judge_eval.exchange.row_models import MadeUp, Values, meaning_of, need, plain
 
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
 PEOPLE = ("annotator1", "annotator2", "annotator3")
@@ -77,7 +77,9 @@ def _votes(record: Values) -> Iterator[Values]:
     parts = [plain("instruction", instruction), plain("input", record.get("input") or "")]
     output_a, output_b = (str(r) if isinstance(r, bool) else r for r in responses)
     item = pair(
-        *("\n\n".join(filter(None, parts)), output_a, output_b),
+        "\n\n".join(filter(None, parts)),
+        output_a,
+        output_b,
         pair=idx,
         tags=tags(record, "motivation_app"),
         generator_a=first,
@@ -85,5 +87,5 @@ def _votes(record: Values) -> Iterator[Values]:
     )
     for person in PEOPLE:
         word = plain(person, *need(record, person))
-        choice = one_of(person, word, _CHOICES)
+        choice = meaning_of(person, word, _CHOICES)
         yield item | {"voter": MadeUp(person), "vote": choice, "labels": {"result": word}}

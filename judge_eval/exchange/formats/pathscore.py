@@ -19,7 +19,15 @@ from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.containers import format_of
 from judge_eval.exchange.formats import shapes
 from judge_eval.exchange.mapping import rows_of
-from judge_eval.exchange.row_models import Item, JudgeOrder, MadeUp, Misfit, Values, checked, plain
+from judge_eval.exchange.row_models import (
+    InvalidField,
+    Item,
+    JudgeOrder,
+    MadeUp,
+    Values,
+    checked,
+    plain,
+)
 from judge_eval.exchange.sources import Record
 
 VOTER = MadeUp("pathscore")
@@ -38,7 +46,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     order: tuple[str, ...] = ()
     drawings: dict[object, object] = {}
     if (file_format or format_of(name)) == "json":
-        order = _before(stream, drawings)
+        order = _read_judge_order(stream, drawings)
         stream.seek(0)
     if order:
         yield JudgeOrder(name, order)
@@ -51,16 +59,16 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     yield from rows_of(stream, name, file_format, make)
 
 
-def _before(stream: BinaryIO, drawings: dict[object, object]) -> tuple[str, ...]:
+def _read_judge_order(stream: BinaryIO, drawings: dict[object, object]) -> tuple[str, ...]:
     """Return the run's order of judges, and add the drawings of an exported run by their ids."""
     cursor, order = Cursor(stream), tuple[str, ...]()
     try:
         for key in cursor.members() if cursor.peek() == "{" else ():
             if key == "generations" and cursor.peek() == "[":
                 for _ in cursor.elements():
-                    made = cursor.value()
-                    if isinstance(made, dict):
-                        drawings[made.get("id")] = made.get("svg_content")
+                    drawing = cursor.value()
+                    if isinstance(drawing, dict):
+                        drawings[drawing.get("id")] = drawing.get("svg_content")
             elif key in ("judges", "config", "run") and not order:
                 value = cursor.value()
                 order = _judges(value if key == "run" else {key: value})
@@ -78,7 +86,7 @@ def _comparison(drawings: dict[object, object], values: Values) -> Iterator[Valu
         return
     models = {f"generator_{side}": values.get(f"model_{side}_id") for side in "ab"}
     names = {"pair": "__".join(map(str, ids)), "prompt_id": values.get("prompt_id"), "kind": "svg"}
-    a, b = (drawings.get(it) for it in ids)
+    a, b = (drawings.get(drawing_id) for drawing_id in ids)
     pair = shapes.pair(values.get("prompt_text"), a, b) | models | names
     if values.get("status", "complete") not in ("complete", "error"):
         yield pair
@@ -104,19 +112,21 @@ def _judges(value: object) -> tuple[str, ...]:
 def _task(order: Sequence[str], record: Record) -> Iterator[Values | str]:
     pair, task = _pair(record), record.values
     statements = list(_verdicts(task.get("verdicts"), order))
-    seen: set[object] = set()
+    judges: set[object] = set()
     for verdict in statements:
         judge = verdict["judge"]
-        yield f"{judge} was stated before on {pair['pair']}" if judge in seen else pair | verdict
-        seen.add(judge)
+        yield (
+            f"{judge} was stated before on {pair['pair']}" if judge in judges else pair | verdict
+        )
+        judges.add(judge)
     status = task.get("status", "complete")
     if task.get("human_winner") is None:
         yield from () if statements else [pair]
     elif status != "complete":
         yield f"the task is {status}: its vote was not counted there"
     else:
-        at = shapes.moment("completed_at", task.get("completed_at"), per_second=1000)
-        yield pair | {"voter": VOTER, "vote": task["human_winner"], "voted_at": at}
+        voted_at = shapes.moment("completed_at", task.get("completed_at"), per_second=1000)
+        yield pair | {"voter": VOTER, "vote": task["human_winner"], "voted_at": voted_at}
 
 
 def _pair(record: Record) -> Values:
@@ -135,7 +145,7 @@ def _verdicts(raw: object, order: Sequence[str]) -> Sequence[Values]:
     if raw is None:
         return []
     if not isinstance(raw, list) or not all(isinstance(verdict, dict) for verdict in raw):
-        raise Misfit("verdicts", "must be a list of verdicts, or a JSON text that holds one")
+        raise InvalidField("verdicts", "must be a list of verdicts, or a JSON text that holds one")
     places = {judge: place for place, judge in enumerate(order)}
     raw.sort(key=lambda verdict: places.get(str(verdict.get("judge_model")), len(places)))
     return [_verdict(verdict) for verdict in raw]

@@ -14,7 +14,7 @@ from judge_eval.exchange.row_models import Values, need
 
 _OF_PAIRS = ("orig_instruction", "orig_response_A", "orig_response_B", "orig_preference")
 _OF_ITEMS = ("instruction", "response", "feedback", "score")
-FITS = (_OF_PAIRS, _OF_ITEMS, [f"orig_{it}" for it in _OF_ITEMS])
+FITS = (_OF_PAIRS, _OF_ITEMS, [f"orig_{column}" for column in _OF_ITEMS])
 
 
 def read(record: Values, name: str) -> Iterator[Values]:
@@ -26,7 +26,9 @@ def read(record: Values, name: str) -> Iterator[Values]:
     if "orig_preference" in record:
         item = pair(*need(record, *_OF_PAIRS[:3]))
         answer = verdict_of(choice_of(record["orig_preference"]), "score")
-        answer |= {f"score_{it}": _number(record.get(f"orig_score_{it.upper()}")) for it in "ab"}
+        answer |= {
+            f"score_{side}": _number(record.get(f"orig_score_{side.upper()}")) for side in "ab"
+        }
     else:
         item = single(*need(record, f"{prefix}instruction", f"{prefix}response"))
         item["vote_kind"] = "rating"

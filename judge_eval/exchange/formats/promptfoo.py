@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from judge_eval.exchange.formats.shapes import content_of, single
-from judge_eval.exchange.row_models import MadeUp, Misfit, Values
+from judge_eval.exchange.row_models import InvalidField, MadeUp, Values
 
 HUMAN = "human"
 _BY_HAND = "Manual result"
 # A call that failed has no response.
-FITS = [("prompt", "provider", "vars", it) for it in ("response", "gradingResult", "error")]
+FITS = [("prompt", "provider", "vars", column) for column in ("response", "gradingResult", "error")]
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
@@ -31,29 +31,29 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     # A prompt of several messages is the JSON of their list.
     item = single(content_of(_object(record, "prompt").get("raw")), output, generator=generator)
     grading = _object(record, "gradingResult")
-    parts = [each for each in grading.get("componentResults") or [] if isinstance(each, dict)]
-    kinds = [_object(each, "assertion").get("type") for each in parts]
+    parts = [part for part in grading.get("componentResults") or [] if isinstance(part, dict)]
+    kinds = [_object(part, "assertion").get("type") for part in parts]
     if str(grading.get("reason")).startswith(_BY_HAND) and HUMAN not in kinds:
         # A rating without a thumb, or one of an older version, stands in place of the whole.
         parts.append(grading | {"assertion": {"type": HUMAN}})
-    seen = set[str]()
+    judge_names = set[str]()
     for part in parts or [grading]:
         if isinstance(part.get("pass"), bool):
             kind = _object(part, "assertion").get("type") or "promptfoo"
-            who = kind if kind not in seen else f"{kind} {len(seen) + 1}"
-            seen.add(who)
-            yield item | _answer(kind, who, part, grading.get("comment"))
-    if not seen:
+            judge_name = kind if kind not in judge_names else f"{kind} {len(judge_names) + 1}"
+            judge_names.add(judge_name)
+            yield item | _answer(kind, judge_name, part, grading.get("comment"))
+    if not judge_names:
         yield item
 
 
-def _answer(kind: str, who: str, part: Values, comment: object) -> Values:
+def _answer(kind: str, judge_name: str, part: Values, comment: object) -> Values:
     answer, score = "pass" if part["pass"] else "flag", part.get("score")
     if kind == HUMAN:
         is_between = isinstance(score, float) and 0 < score < 1
         vote = score if is_between else answer
         return {"voter": MadeUp(HUMAN), "vote": vote, "comment": part.get("comment") or comment}
-    return {"judge": who, "verdict": answer, "feedback": part.get("reason") or None}
+    return {"judge": judge_name, "verdict": answer, "feedback": part.get("reason") or None}
 
 
 def _object(record: Values, name: str) -> Any:
@@ -61,5 +61,5 @@ def _object(record: Values, name: str) -> Any:
     if isinstance(value, str):
         return {"id": value, "raw": value, "output": value}
     if not isinstance(value, dict):
-        raise Misfit(name, "must be an object")
+        raise InvalidField(name, "must be an object")
     return value

@@ -27,6 +27,6 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     yield item | {"judge": judge, "verdict": _ANSWERS[answer]} | filled({"feedback": reason})
     is_accepted, edited = record["is_accepted"], prompt.get("edited_output") or {}
     if is_accepted is not None:
-        own = answer if is_accepted else edited.get("verdict", 1 - answer)
-        said = {"voter": MadeUp("reviewer"), "vote": _ANSWERS[own]}
-        yield item | said | filled({"comment": edited.get("reason")})
+        reviewed_answer = answer if is_accepted else edited.get("verdict", 1 - answer)
+        statement = {"voter": MadeUp("reviewer"), "vote": _ANSWERS[reviewed_answer]}
+        yield item | statement | filled({"comment": edited.get("reason")})

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange import fields
-from judge_eval.exchange.row_models import Misfit, Values, checked
+from judge_eval.exchange.row_models import InvalidField, Values, checked
 from voting.choices import SWAPPED
 from voting.conversations import conversation
 
@@ -30,13 +30,13 @@ _SIDES: Final = (
 _COMMENTS: Final = ("comment", "reason", "feedback", "explanation", "rationale", "notes")
 
 
-def pair(prompt: Any, output_a: Any, output_b: Any, **more: Any) -> Values:
+def pair(prompt: Any, output_a: Any, output_b: Any, **fields: Any) -> Values:
     sides = {"output_a": output_a, "output_b": output_b}
-    return filled({"prompt": prompt, "kind": "text", **sides, **more})
+    return filled({"prompt": prompt, "kind": "text", **sides, **fields})
 
 
-def single(prompt: Any, output: Any, **more: Any) -> Values:
-    return filled({"prompt": prompt, "kind": "text", "output": output, **more})
+def single(prompt: Any, output: Any, **fields: Any) -> Values:
+    return filled({"prompt": prompt, "kind": "text", "output": output, **fields})
 
 
 def tags(record: Values, *columns: str) -> list[str]:
@@ -53,7 +53,7 @@ def moment(field: str, raw: object, per_second: int = 1) -> object:
     try:
         return datetime.fromtimestamp(raw / per_second, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise Misfit(field, f"{raw} is no time since 1970") from error
+        raise InvalidField(field, f"{raw} is no time since 1970") from error
 
 
 def filled(values: Mapping[str, Any]) -> Values:
@@ -65,25 +65,25 @@ def nested_as(title: str) -> Iterator[None]:
     """Tell of a record whose inner values are not what its tool writes, wherever that shows."""
     try:
         yield
-    except Misfit:
+    except InvalidField:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise Misfit(None, f"a value in it is not as {title} writes it: {error}") from error
+        raise InvalidField(None, f"a value in it is not as {title} writes it: {error}") from error
 
 
 def objects(record: Values, name: str) -> list[Values]:
-    found = parsed(record.get(name)) or []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise Misfit(name, "must be a list of objects")
-    return found
+    parts = parsed(record.get(name)) or []
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise InvalidField(name, "must be a list of objects")
+    return parts
 
 
 def games(record: Values, name: str) -> list[Values]:
     """Return the games of a judge that was asked in one order or two; none may be there."""
-    found = parsed(record.get(name))
-    if not isinstance(found, list) or len(found) not in (1, 2):
-        raise Misfit(name, "must be a list of one or two games")
-    return [game if isinstance(game, dict) else {} for game in found]
+    played = parsed(record.get(name))
+    if not isinstance(played, list) or len(played) not in (1, 2):
+        raise InvalidField(name, "must be a list of one or two games")
+    return [game if isinstance(game, dict) else {} for game in played]
 
 
 def parsed(raw: Any) -> Any:
@@ -100,13 +100,13 @@ def content_of(raw: Any) -> Any:
     """Return the text or the messages that an input or output stands for, else its JSON."""
     value = parsed(raw)
     if isinstance(value, dict):
-        known = [name for name in ("messages", "content", *OUTPUTS, *PROMPTS) if name in value]
-        names = known or ([*value] if len(value) == 1 else [])
+        keys = [name for name in ("messages", "content", *OUTPUTS, *PROMPTS) if name in value]
+        names = keys or ([*value] if len(value) == 1 else [])
         if names:
             return content_of(value[names[0]])
     elif isinstance(value, list) and value:
         # Messages, or the parts of one.
-        if any(conversation(it) for it in (value, [{"role": "user", "content": value}])):
+        if any(conversation(turns) for turns in (value, [{"role": "user", "content": value}])):
             return value
     elif value is None or isinstance(value, str):
         return value
@@ -137,9 +137,9 @@ def decision(raw: object) -> str | None:
     return "tie" if sign == "=" else left if ">" in sign else right
 
 
-def verdict_of(verdict: object, what: str = "winner") -> Values:
+def verdict_of(verdict: object, field: str = "winner") -> Values:
     """Return a verdict; it has failed where there is none."""
-    return {"error": f"no {what} could be read"} if verdict is None else {"verdict": verdict}
+    return {"error": f"no {field} could be read"} if verdict is None else {"verdict": verdict}
 
 
 def both_orders(winners: Sequence[str | None]) -> Values:
@@ -158,43 +158,48 @@ def in_both_orders(texts: Sequence[object]) -> str | None:
 def sides_in(data: Values, named: Sequence[str] = ()) -> Sequence[str]:
     """Return the two fields of a record that are the sides of a pair, if it has some."""
     either = [named, *_SIDES] if len(named) == 2 else _SIDES
-    return next((two for two in either if all(data.get(it) is not None for it in two)), ())
+    return next((two for two in either if all(data.get(side) is not None for side in two)), ())
 
 
 def item_of(number: object, data: Values, sides: Sequence[str]) -> Values:
     """Return the pair of these sides, or else the single item, that a record is about."""
     prompt = content_of(next((data[name] for name in PROMPTS if data.get(name)), None))
     if sides:
-        of = {
+        generators = {
             f"generator_{letter}": next(filter(None, map(data.get, names)), None)
             for letter, side in zip("ab", sides, strict=True)
             for names in [(f"{side}_model", f"model_{side}", f"model_{letter}")]
         }
-        return pair(prompt, *(content_of(data[side]) for side in sides), pair=number, **of)
+        return pair(prompt, *(content_of(data[side]) for side in sides), pair=number, **generators)
     output = content_of(next((data[name] for name in OUTPUTS if data.get(name) is not None), None))
     return single(prompt, output, item=number, generator=data.get("model"))
 
 
 def statements(
-    number: object, data: Values, sides: Sequence[str], who: Values, answers: Values, **more: Any
+    number: object,
+    data: Values,
+    sides: Sequence[str],
+    author: Values,
+    answers: Values,
+    **columns: Any,
 ) -> Iterator[Values | str]:
     """Yield what a person or judge said, who gave answers by question, or why it is nothing.
 
     The first that ranks fields is a vote on each two of them. An answer called as comments are is
-    one; `more` are further columns of a vote or a verdict.
+    one; `columns` are further columns of a vote or a verdict.
     """
-    is_judge, labels, [name] = "judge" in who, filled(answers), who.values()
-    comments = [it for it in labels if it.lower() in _COMMENTS and len(labels) > 1]
-    text = "\n".join(str(labels.pop(it)) for it in comments) or None
+    is_judge, labels, [name] = "judge" in author, filled(answers), author.values()
+    comments = [task for task in labels if task.lower() in _COMMENTS and len(labels) > 1]
+    text = "\n".join(str(labels.pop(task)) for task in comments) or None
     vote, comment = ("verdict", "feedback") if is_judge else ("vote", "comment")
-    more = filled({comment: text} | more)
+    columns = filled({comment: text} | columns)
     for ranks in filter(None, (_ranks(answer, data) for answer in labels.values())):
-        names = sorted(ranks, key=lambda it: (it not in sides, it))
-        for two in combinations(names, 2):
-            winner = fields.winner_of(ranks[two[1]], ranks[two[0]])
-            is_all = number is None or {*two} == {*sides}
-            of_two = number if is_all else "__".join([str(number), *two])
-            yield item_of(of_two, data, two) | who | {vote: winner} | more
+        names = sorted(ranks, key=lambda side: (side not in sides, side))
+        for ranked_pair in combinations(names, 2):
+            winner = fields.winner_of(ranks[ranked_pair[1]], ranks[ranked_pair[0]])
+            is_all = number is None or {*ranked_pair} == {*sides}
+            of_two = number if is_all else "__".join([str(number), *ranked_pair])
+            yield item_of(of_two, data, ranked_pair) | author | {vote: winner} | columns
         return
     if not labels:
         yield f"{name} gave no answer"
@@ -202,13 +207,15 @@ def statements(
     item = item_of(number, data, sides)
     if sides:
         places = {"left": "A", "right": "B"} | dict(zip(sides, "AB", strict=True))
-        choices = {it: choice_of(places.get(str(answer), answer)) for it, answer in labels.items()}
+        choices = {
+            task: choice_of(places.get(str(answer), answer)) for task, answer in labels.items()
+        }
         if not (question := next(iter(filled(choices)), None)):
             yield f"{name} does not say which output is better"
             return
-        more[vote] = choices[question]
+        columns[vote] = choices[question]
         del labels[question]
-    yield item | who | more | ({"labels": labels} if labels else {})
+    yield item | author | columns | ({"labels": labels} if labels else {})
 
 
 def choice_of(answer: object) -> str | None:
@@ -223,9 +230,9 @@ def _ranks(answer: Any, data: Values) -> dict[str, float]:
     """Return the ranks of fields, 1 being the best: stated, or by their order in a list."""
     if not isinstance(answer, list) or len(answer) < 2:
         return {}
-    is_ranked = all(isinstance(each, dict) and each.keys() >= {"value", "rank"} for each in answer)
+    is_ranked = all(isinstance(part, dict) and part.keys() >= {"value", "rank"} for part in answer)
     ranks = {
-        str(each["value"] if is_ranked else each): float(each["rank"] or 0) if is_ranked else place
-        for place, each in enumerate(answer, start=1)
+        str(part["value"] if is_ranked else part): float(part["rank"] or 0) if is_ranked else place
+        for place, part in enumerate(answer, start=1)
     }
     return ranks if ranks.keys() <= data.keys() else {}

@@ -11,7 +11,7 @@ from django.db.models import ProtectedError
 from humanjudge.lib.strict_json import JsonObject, loads
 from humanjudge.lib.validation import ConfigInvalid, json_schema
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.containers import Format, Source
+from judge_eval.exchange.containers import Format, SourceFile
 from judge_eval.exchange.import_report import ImportOptions, ImportReport, json_text
 from judge_eval.models import Import, Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
@@ -75,7 +75,7 @@ class Command(BaseCommand):
         job, made = Import(is_local=True), None
         with ExitStack() as stack:
             files = [(path.name, path.open("rb")) for path in options["files"]]
-            sources = [Source(name, stack.enter_context(file)) for name, file in files]
+            sources = [SourceFile(name, stack.enter_context(file)) for name, file in files]
             with transaction.atomic():
                 if name := options["project"]:
                     job.project = project_of(name)
@@ -85,7 +85,7 @@ class Command(BaseCommand):
             import_jobs.submit(job, sources)
         return job, made
 
-    def _fill(self, job: Import, sources: list[Source], options: dict[str, Any]) -> None:
+    def _fill(self, job: Import, sources: list[SourceFile], options: dict[str, Any]) -> None:
         if options["run"]:
             job.run = by_prefix(Run.objects.select_related("queue"), options["run"])
             if job.run is None:

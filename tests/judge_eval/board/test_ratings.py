@@ -8,7 +8,7 @@ import pytest
 
 from judge_eval.baselines import BASELINES, longer_wins, random_choice
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import Row
+from judge_eval.exchange.row_models import ImportRow
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims
 from judge_eval.stats.elo_orders import elo_range, shuffled_elo
@@ -41,7 +41,7 @@ def people_of(votes):
 
 def rows_of(path):
     with (DATA / path).open("rb") as stream:
-        return [row for row in read(stream, Path(path).name) if isinstance(row, Row)]
+        return [row for row in read(stream, Path(path).name) if isinstance(row, ImportRow)]
 
 
 def table_of(votes, *judges):

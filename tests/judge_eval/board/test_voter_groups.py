@@ -14,7 +14,7 @@ from judge_eval.exchange.bundle import BundleError, read
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.export_rows import run_csv
 from judge_eval.exchange.formats import read as read_rows
-from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_jobs import SourceFile
 from judge_eval.findings import cache
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.filters import Slice
@@ -182,7 +182,7 @@ def test_a_bundle_of_one_run_brings_the_groups_with_it():
     lines = "".join(f"{line}\n" for line in export_run(run))
     elsewhere = Project.objects.create(name="elsewhere")
     job = Import(is_local=True, project=elsewhere)
-    sources = [Source("bundle.jsonl", BytesIO(lines.encode()))]
+    sources = [SourceFile("bundle.jsonl", BytesIO(lines.encode()))]
     import_jobs.recognise(job, sources)
     import_jobs.submit(job, sources)
     done = import_jobs.run(import_jobs.claim(job.pk))

@@ -8,7 +8,7 @@ from judge_eval.exchange.drafts import verdict_of
 from judge_eval.exchange.fields import Unfit
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_report import ImportOptions
-from judge_eval.exchange.question import Answer, Answers, Question, answer_of
+from judge_eval.exchange.question import Answers, ItemQuestion, ParsedAnswer, answer_of
 
 
 def told_by(*labels):
@@ -74,23 +74,23 @@ def test_too_many_choices_are_the_wrong_task():
 @pytest.mark.parametrize(
     "kind, raw, answer",
     [
-        ("pass_flag", "PASS", Answer("pass", value=1_000_000)),
-        ("pass_flag", "flag", Answer("flag", value=0)),
-        ("pass_flag", True, Answer("pass", value=1_000_000)),
-        ("pass_flag", 0.5, Answer("pass", value=500_000)),
-        ("pass_flag", "0.4999999", Answer("pass", value=500_000)),
-        ("pass_flag", 0.1, Answer("flag", value=100_000)),
-        ("category", " yes", Answer("yes", "yes")),
-        ("category", 3, Answer("3", "3")),
-        ("category", True, Answer("true", "true")),
-        ("rating", "4", Answer("4", 4)),
-        ("rating", 4.0, Answer("4", 4)),
-        ("rating", "2.5", Answer("2.5", 2.5)),
-        ("labels", ("b", "a", "b"), Answer("a;b", ["a", "b"])),
-        ("labels", "b; a", Answer("a;b", ["a", "b"])),
-        ("labels", (), Answer("none", [])),
-        ("text", "As I see it.", Answer("", "As I see it.")),
-        ("text", 87.5, Answer("", 87.5)),
+        ("pass_flag", "PASS", ParsedAnswer("pass", value=1_000_000)),
+        ("pass_flag", "flag", ParsedAnswer("flag", value=0)),
+        ("pass_flag", True, ParsedAnswer("pass", value=1_000_000)),
+        ("pass_flag", 0.5, ParsedAnswer("pass", value=500_000)),
+        ("pass_flag", "0.4999999", ParsedAnswer("pass", value=500_000)),
+        ("pass_flag", 0.1, ParsedAnswer("flag", value=100_000)),
+        ("category", " yes", ParsedAnswer("yes", "yes")),
+        ("category", 3, ParsedAnswer("3", "3")),
+        ("category", True, ParsedAnswer("true", "true")),
+        ("rating", "4", ParsedAnswer("4", 4)),
+        ("rating", 4.0, ParsedAnswer("4", 4)),
+        ("rating", "2.5", ParsedAnswer("2.5", 2.5)),
+        ("labels", ("b", "a", "b"), ParsedAnswer("a;b", ["a", "b"])),
+        ("labels", "b; a", ParsedAnswer("a;b", ["a", "b"])),
+        ("labels", (), ParsedAnswer("none", [])),
+        ("text", "As I see it.", ParsedAnswer("", "As I see it.")),
+        ("text", 87.5, ParsedAnswer("", 87.5)),
     ],
 )
 def test_an_answer_is_read(kind, raw, answer):
@@ -125,7 +125,7 @@ def asked_of(*lines, **options):
     """What is asked by a made file of lines `item,judge,verdict,voter,vote`, and its rows."""
     text = "\n".join(["item,judge,verdict,voter,vote", *lines])
     rows = list(read(BytesIO(text.encode()), "study.csv"))
-    asked = Question(ImportOptions(**options))
+    asked = ItemQuestion(ImportOptions(**options))
     for row in rows:
         asked.take(row)
     return asked, [row for row in rows if row.judge]
@@ -154,7 +154,7 @@ def test_a_judges_reply_does_not_change_the_kind(votes_first, votes, kind, ballo
 def test_a_reply_outside_the_choices_has_failed_and_no_row_is_wrong():
     _, [good, bad] = asked_of("1,,,ann,yes", "2,,,ann,no", "1,j,yes,,", f"2,j,{REFUSAL},,")
     queue = type("Queue", (), {"kind": "category", "ballot": ["no", "yes"], "options": {}})()
-    asked = Question(ImportOptions(), queue)
+    asked = ItemQuestion(ImportOptions(), queue)
     states = []
     for row in (good, bad):
         asked.take(row)
@@ -196,11 +196,11 @@ def test_a_number_of_a_judge_is_kept_as_its_score():
     options = {"graded": True}
     queue = type("Queue", (), {"kind": "pass_flag", "ballot": ["pass", "flag"], "options": options})
     asked, [verdict] = asked_of("1,j,0.37,,", graded=True)
-    asked = Question(ImportOptions(), queue)
+    asked = ItemQuestion(ImportOptions(), queue)
     told = asked.settled(verdict_of(verdict, "tie", asked.statement(verdict)), "winner")
     assert (told["winner"], told["score_a"]) == ("flag", 0.37)
     queue.options = {}
-    asked = Question(ImportOptions(), queue)
+    asked = ItemQuestion(ImportOptions(), queue)
     told = asked.settled(verdict_of(verdict, "tie", asked.statement(verdict)), "winner")
     assert (told["state"], told["error"]) == ("failed", "'0.37' is none of: pass, flag")
 
@@ -212,7 +212,7 @@ def test_a_rating_of_a_judge_may_lie_between_those_of_people():
     told = []
     for reply in ("3.7", "7"):
         asked, [verdict] = asked_of(f"1,j,{reply},,", vote_kind="rating")
-        asked = Question(ImportOptions(), queue)
+        asked = ItemQuestion(ImportOptions(), queue)
         one = asked.settled(verdict_of(verdict, "tie", asked.statement(verdict)), "winner")
         told.append((one["state"], one["winner"]))
     assert told == [("done", "3.7"), ("failed", "")]

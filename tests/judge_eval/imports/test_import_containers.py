@@ -9,9 +9,9 @@ from contextlib import ExitStack
 import pytest
 
 from judge_eval.exchange import containers
-from judge_eval.exchange.containers import Source, unpacked
+from judge_eval.exchange.containers import SourceFile, unpacked
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import Broken, Note, Row, RowError
+from judge_eval.exchange.row_models import ImportRow, Note, RowError, UnreadableFile
 from judge_eval.exchange.sources import Record, records
 from tests.helpers.workbooks import BOMB, workbook, zipped
 
@@ -20,7 +20,7 @@ TABLE = "pair,voter,vote,comment\n7,ann,A,größer\n8,bob,B,\n"
 
 def rows_in(name, data, **how):
     with ExitStack() as copies:
-        sources = unpacked([Source(name, io.BytesIO(data))], copies, **how).tables
+        sources = unpacked([SourceFile(name, io.BytesIO(data))], copies, **how).tables
         return [row for name, stream, *_ in sources for row in read(stream, name)]
 
 
@@ -46,7 +46,7 @@ def test_windows_1252_is_tried_first_after_utf_8_and_may_be_said_otherwise():
     text = "pair,voter,vote,comment\n7,ann,A,naïve “Größe”\n"
     data = text.encode("cp1252")
     with ExitStack() as copies:
-        [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies).tables
+        [source] = unpacked([SourceFile("v.csv", io.BytesIO(data))], copies).tables
         assert "read as Western European (Windows); if that is wrong, say its" in source.note
         [row] = read(source.stream, "v.csv")
     assert row.comment == "naïve “Größe”"
@@ -56,7 +56,9 @@ def test_windows_1252_is_tried_first_after_utf_8_and_may_be_said_otherwise():
 def test_a_chosen_separator_holds_against_the_header_and_lines_keep_their_numbers():
     data = b"\xef\xbb\xbfpair,voter,vote,a;b;c;d;e\n7,ann,A,x\n"
     with ExitStack() as copies:
-        [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies, separator="comma").tables
+        [source] = unpacked(
+            [SourceFile("v.csv", io.BytesIO(data))], copies, separator="comma"
+        ).tables
         [row, *_] = read(source.stream, "v.csv")
     assert (row.line, row.item, row.vote) == (2, "7", "A")
 
@@ -64,7 +66,7 @@ def test_a_chosen_separator_holds_against_the_header_and_lines_keep_their_number
 def test_words_of_other_letters_are_not_taken_for_windows_1252():
     data = "pair,voter,vote,comment\n7,ann,A,Привет\n".encode("cp1251")
     with ExitStack() as copies:
-        [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies).tables
+        [source] = unpacked([SourceFile("v.csv", io.BytesIO(data))], copies).tables
     assert source.note.startswith("not UTF-8")
     assert "1252" not in source.note
     assert rows_in("v.csv", data, encoding="cp1251")[0].comment == "Привет"
@@ -95,7 +97,7 @@ def test_a_log_of_inspect_is_its_samples_with_its_settings():
 def test_fifty_files_are_read_and_no_more():
     members = {f"{n}.csv": f"pair,voter,vote\n{n},ann,A\n" for n in range(50)}
     assert len(rows_in("all.zip", zipped(members))) == 50
-    with pytest.raises(Broken, match="51 files with records; at most 50"):
+    with pytest.raises(UnreadableFile, match="51 files with records; at most 50"):
         rows_in("all.zip", zipped(members | {"x.csv": "pair\n1\n"}))
 
 
@@ -162,6 +164,6 @@ def test_damaged_containers_are_an_error_and_no_traceback(name):
         data = data[: noise.randrange(len(data) // 2, len(data) + 1)]
         try:
             found = rows_in(name, bytes(data))
-        except Broken:
+        except UnreadableFile:
             continue
-        assert all(isinstance(item, Row | RowError | Note) for item in found)
+        assert all(isinstance(item, ImportRow | RowError | Note) for item in found)

@@ -6,7 +6,7 @@ import pytest
 
 from judge_eval.exchange.expressions import Expression, TooMuch, paths_of
 from judge_eval.exchange.mapping import fits, parse
-from judge_eval.exchange.row_models import LeftOut, Row, RowError
+from judge_eval.exchange.row_models import ImportRow, LeftOut, RowError
 from judge_eval.exchange.sources import Record
 
 ARENA = {
@@ -29,7 +29,7 @@ def rows_of(config, record):
 
 def vote_of(spec, **record):
     [row] = rows_of({"pair": "id", "voter": {"value": "ann"}, "vote": spec}, {"id": 1, **record})
-    return row.vote if isinstance(row, Row) else row.why
+    return row.vote if isinstance(row, ImportRow) else row.why
 
 
 def test_expressions_reach_into_conversations():
@@ -97,7 +97,9 @@ def test_an_expression_that_explodes_is_refused_soon(text):
     record = {"a": "x" * 100, "l": list(range(3000))}
     began = time.process_time()
     with pytest.raises((TooMuch, ValueError), match=r"too m|cannot be evaluated|longer"):
-        parse({"pair": "id", "labels": {"l": text}}).columns["labels", "l"].sources[0].of(record)
+        parse({"pair": "id", "labels": {"l": text}}).columns["labels", "l"].sources[0].evaluate(
+            record
+        )
     assert time.process_time() - began < 5
 
 
@@ -112,7 +114,7 @@ def test_paths_are_offered_and_read_back():
     paths = dict(paths_of(record))
     assert paths['"a b"."c.d"[-1].x'] == 2
     for path, value in paths.items():
-        assert Expression(path).of(record) == value
+        assert Expression(path).evaluate(record) == value
 
 
 def test_a_mapping_fits_files_that_have_its_columns():

@@ -13,7 +13,15 @@ from judge_eval.exchange.formats.metaevaluator import rows as metaevaluator
 from judge_eval.exchange.formats.mtbench import rows as mtbench
 from judge_eval.exchange.formats.pathscore import rows as pathscore
 from judge_eval.exchange.mapping import parse
-from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Note, Row, RowError
+from judge_eval.exchange.row_models import (
+    MAIN,
+    OF_A_PAIR,
+    ImportRow,
+    JudgeOrder,
+    LeftOut,
+    Note,
+    RowError,
+)
 
 JUDGEMENT = {
     "judge": "expert_1",
@@ -126,7 +134,7 @@ def test_mtbench_the_first_vote_of_a_person_on_two_models_stands():
 def test_mtbench_broken_records_are_told_and_the_next_is_read(change, field):
     error, row = mtbench(jsonl(JUDGEMENT | change, JUDGEMENT), "h.jsonl")
     assert (error.row, error.field) == (1, field)
-    assert isinstance(row, Row)
+    assert isinstance(row, ImportRow)
 
 
 # --- PandaLM ------------------------------------------------------------------------------------
@@ -195,7 +203,7 @@ def test_alttest_labels_are_votes_on_single_items():
     name = "human_annotations.json"
 
     def label(line, item, voter, given):
-        return Row(name, line, item, voter=voter, labels={MAIN: given}, shape="item")
+        return ImportRow(name, line, item, voter=voter, labels={MAIN: given}, shape="item")
 
     assert list(alttest(as_json(data), name)) == [
         label(1, "1", "ann", "yes"),
@@ -253,8 +261,8 @@ OF_THE_TOOL = {
 def test_metaevaluator_names_who_answered_by_the_file(name, who):
     tasks = {"rejection": "rejection", "explanation": "It refuses."}
     assert list(metaevaluator(io.BytesIO(CSV), name)) == [
-        Row(name, 2, "s1", **who, labels=tasks, shape="item"),
-        Row(name, 3, "s2", **who, labels={"rejection": "not rejection"}, shape="item"),
+        ImportRow(name, 2, "s1", **who, labels=tasks, shape="item"),
+        ImportRow(name, 3, "s2", **who, labels={"rejection": "not rejection"}, shape="item"),
     ]
 
 
@@ -407,7 +415,7 @@ def test_pathscore_broken_tasks_are_told_and_the_next_is_read(change, field):
     found = list(pathscore(as_json([TASK | change, TASK]), "r.json"))
     [error] = [item for item in found if isinstance(item, RowError)]
     assert (error.row, error.field) == (1, field)
-    assert sum(isinstance(item, Row) and item.line == 2 for item in found) == 3
+    assert sum(isinstance(item, ImportRow) and item.line == 2 for item in found) == 3
 
 
 @pytest.mark.parametrize(
@@ -457,12 +465,16 @@ def test_every_format_has_a_reader():
 @pytest.mark.parametrize(
     "name, stream, expected",
     [
-        ("h.jsonl", jsonl(JUDGEMENT), [Row]),
-        ("t.json", as_json([TEXTS]), [Row, Row, Row]),
-        ("r.json", as_json({"tasks": [TASK], "judges": ["J1"]}), [JudgeOrder, Row, Row, Row]),
-        ("human_annotations.json", as_json({"ann": {"1": "yes"}}), [Row]),
-        ("annotator.csv", io.BytesIO(CSV), [Row, Row]),
-        ("own.jsonl", jsonl({"pair": "1"}, {"vote": "A"}), [Row, RowError]),
+        ("h.jsonl", jsonl(JUDGEMENT), [ImportRow]),
+        ("t.json", as_json([TEXTS]), [ImportRow, ImportRow, ImportRow]),
+        (
+            "r.json",
+            as_json({"tasks": [TASK], "judges": ["J1"]}),
+            [JudgeOrder, ImportRow, ImportRow, ImportRow],
+        ),
+        ("human_annotations.json", as_json({"ann": {"1": "yes"}}), [ImportRow]),
+        ("annotator.csv", io.BytesIO(CSV), [ImportRow, ImportRow]),
+        ("own.jsonl", jsonl({"pair": "1"}, {"vote": "A"}), [ImportRow, RowError]),
         ("broken.json", as_json(7), [RowError]),
     ],
 )

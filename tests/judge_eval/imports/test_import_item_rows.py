@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.mapping import own_names, parse, rows
-from judge_eval.exchange.row_models import ITEMS, MAIN, LeftOut, Note, Row, RowError
+from judge_eval.exchange.row_models import ITEMS, MAIN, ImportRow, LeftOut, Note, RowError
 from judge_eval.exchange.sources import Record, records
 from tests.judge_eval.imports.test_import_round_trip import WRITERS
 
@@ -31,7 +31,7 @@ def row_of(values, config=None):
 
 
 def single(item="7", **fields):
-    return Row("f", 3, item, shape="item", **fields)
+    return ImportRow("f", 3, item, shape="item", **fields)
 
 
 def table(text):
@@ -63,7 +63,7 @@ def test_every_field_by_its_own_name():
         "cluster": "c",
         "generator_a": "ada",
         "output_a": "",
-        "made_at": datetime(2026, 11, 21, 9, tzinfo=UTC),
+        "generated_at": datetime(2026, 11, 21, 9, tzinfo=UTC),
         "metadata": {"latency": 3, "run": {"id": "x"}, "language": "en"},
     }
     judged = {"judge": "gpt", "score_a": 0.25, "feedback": "Weak.", "labels": {MAIN: 0.25}}
@@ -223,7 +223,7 @@ def test_a_mapping_of_items():
         voter="ann",
         labels={MAIN: "pass"},
         metadata={"language": "en"},
-        made_at=datetime(2026, 11, 21, 10, tzinfo=UTC),
+        generated_at=datetime(2026, 11, 21, 10, tzinfo=UTC),
     )
     people = {"item": "key", "voters": {"ann": "a", "bob": "b"}}
     said = [(row.voter, row.labels[MAIN]) for row in rows_of({"key": 7, "a": 1, "b": 2}, people)]
@@ -266,6 +266,6 @@ def test_rows_are_read_alike_from_every_format(given_rows):
 
     lines = "".join(f"{json.dumps(row)}\n" for row in given_rows).encode()
     expected = read_from("f.jsonl", lines)
-    assert all(isinstance(row, Row) for row in expected)
+    assert all(isinstance(row, ImportRow) for row in expected)
     for name, write in WRITERS.items():
         assert read_from(name, write(given_rows)) == expected, name

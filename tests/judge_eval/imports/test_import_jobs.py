@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from judge_eval.exchange import import_jobs, import_steps, import_write
 from judge_eval.exchange.export import export_project, export_run
-from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_jobs import SourceFile
 from judge_eval.models import Import, Judge, Run
 from judge_eval.runs.leases import runs_at_work
 from tests.helpers.bundles import (
@@ -68,7 +68,7 @@ ITEMS = [
 
 def file_of(*records, name="rows.jsonl"):
     text = "".join(f"{json.dumps(record)}\n" for record in records)
-    return Source(name, io.BytesIO(text.encode()))
+    return SourceFile(name, io.BytesIO(text.encode()))
 
 
 def job_of(project, *, run=None, name="Run", **options):
@@ -162,7 +162,7 @@ def test_a_worker_that_dies_at_any_step_is_followed_by_one_that_goes_on(small_ch
 def test_a_run_of_items_says_what_a_file_without_their_columns_is_about():
     run = imported({"item": "i1", "output": "x"})
     text = b"prompt_id,id,voter,vote\np,i1,ann,pass\n"
-    asked(run.queue.project, Source("v.csv", io.BytesIO(text)), run=run)
+    asked(run.queue.project, SourceFile("v.csv", io.BytesIO(text)), run=run)
     worked()
     assert Import.objects.get().report["new"]["votes"] == 1
     asked(run.queue.project, file_of({"pair": "p", "voter": "a", "vote": "A"}), run=run)
@@ -396,7 +396,7 @@ def eventful():
 def bundle_of(lines, project=None):
     key, _ = make_key("manage")
     job = Import(project=project, is_bundle=True, form={}, api_key=key)
-    return import_jobs.submit(job, [Source("run.jsonl", as_file(lines))])
+    return import_jobs.submit(job, [SourceFile("run.jsonl", as_file(lines))])
 
 
 def steps_of(lines):
@@ -463,7 +463,7 @@ def test_of_a_bundle_that_is_wrong_nothing_is_left_whoever_dies_removing_it(
 def test_who_asked_may_die_over_a_bundle_as_soon_as_all_of_it_was_read(small_chunks, tmp_path):
     expected, _, lines = eventful()
     job = Import(is_bundle=True, is_local=True, form={})
-    job = import_jobs.claim(import_jobs.submit(job, [Source("run.jsonl", as_file(lines))]).pk)
+    job = import_jobs.claim(import_jobs.submit(job, [SourceFile("run.jsonl", as_file(lines))]).pk)
     job.on_progress = lambda: job.written and sys.exit()
     with pytest.raises(SystemExit):
         import_jobs.run(job)
@@ -508,7 +508,7 @@ def test_a_bundle_goes_only_where_who_brought_it_may_make_runs():
 
     def bring():
         job = Import(is_bundle=True, form={}, api_key=key)
-        import_jobs.submit(job, [Source("run.jsonl", as_file(lines))])
+        import_jobs.submit(job, [SourceFile("run.jsonl", as_file(lines))])
         worked()
         job.refresh_from_db()
         return job

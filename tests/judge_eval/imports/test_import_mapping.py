@@ -9,7 +9,7 @@ import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.mapping import own_names, parse, rows
-from judge_eval.exchange.row_models import ITEMS, MAIN, PAIRS, LeftOut, Note, Row, RowError
+from judge_eval.exchange.row_models import ITEMS, MAIN, PAIRS, ImportRow, LeftOut, Note, RowError
 from judge_eval.exchange.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
@@ -57,7 +57,7 @@ def test_every_field_by_its_own_name():
             "seq": 12,
         }
     )
-    assert row == Row(
+    assert row == ImportRow(
         "f",
         3,
         "7",
@@ -84,7 +84,7 @@ def test_every_field_by_its_own_name():
 
 
 def test_a_row_may_only_declare_its_pair():
-    assert row_of({"pair": "7", "output_a": "x"}) == Row("f", 3, "7", output_a="x")
+    assert row_of({"pair": "7", "output_a": "x"}) == ImportRow("f", 3, "7", output_a="x")
 
 
 def test_labels_stand_in_an_object_or_in_columns_of_their_own():
@@ -142,7 +142,7 @@ def test_what_is_no_row(values, field, why):
 )
 def test_a_statement_that_lacks_a_part_is_left_out_and_its_item_kept(values, why):
     row, left_out = own_names(PAIRS, tuple(values)).rows("f", Record(3, values))
-    assert row == Row("f", 3, "7")
+    assert row == ImportRow("f", 3, "7")
     assert left_out == LeftOut("f", 3, why)
 
 
@@ -150,8 +150,8 @@ def test_an_empty_cell_of_a_judge_is_told_beside_its_item():
     row, blank = own_names(PAIRS, ("pair", "judge", "verdict")).rows(
         "f", Record(3, VERDICT | {"verdict": None})
     )
-    assert row == Row("f", 3, "7")
-    assert blank == Row("f", 3, "7", judge=VERDICT["judge"], is_blank=True)
+    assert row == ImportRow("f", 3, "7")
+    assert blank == ImportRow("f", 3, "7", judge=VERDICT["judge"], is_blank=True)
 
 
 def test_what_a_mapping_takes_for_nothing_is_no_empty_cell():
@@ -167,7 +167,7 @@ def test_what_a_mapping_takes_for_nothing_is_no_empty_cell():
 
 def test_a_failed_verdict_keeps_what_the_judge_wrote():
     row = row_of({"pair": "7", "judge": "g", "error": "refused", "feedback": "I cannot."})
-    assert row == Row("f", 3, "7", judge="g", feedback="I cannot.", error="refused")
+    assert row == ImportRow("f", 3, "7", judge="g", feedback="I cannot.", error="refused")
 
 
 def test_an_error_says_where_it_is():
@@ -186,7 +186,7 @@ def test_a_mapping_reads_what_it_names_and_nothing_else():
         "labels": {"category": "cat", "stars": {"column": "s", "type": "number"}},
     }
     raw = {"idx": 3, "annotator1": 2, "cat": "poem", "s": "4", "judge": "someone", "pair": "no"}
-    assert row_of(raw, config) == Row(
+    assert row_of(raw, config) == ImportRow(
         "f", 3, "3", voter="first", vote="B", labels={"category": "poem", "stars": 4}
     )
 
@@ -322,7 +322,7 @@ def test_every_mistake_is_told_at_once():
 def test_errors_stand_among_the_rows_they_were_found_between():
     stream = io.BytesIO(b"pair,voter,vote\n1,ann,A\n2,ann\n3,ann,D\n4,ann,B\n")
     found = list(rows(records(stream, "v.csv"), PAIRS, "v.csv"))
-    assert [type(item) for item in found] == [Row, RowError, RowError, Row]
+    assert [type(item) for item in found] == [ImportRow, RowError, RowError, ImportRow]
     assert [found[1].row, found[2].row, found[3].line] == [3, 4, 5]
 
 
@@ -349,7 +349,7 @@ def test_columns_that_nothing_is_made_of_are_a_note_behind_the_rows():
     row, note = table("pair,Prompt,voter,vote,labels.sure,seq\n7,Why?,ann,A,yes,3\n")
     assert row.labels == {"sure": "yes"}
     assert note == Note("v.csv", "not read: 'Prompt', 'seq': is it 'prompt'?")
-    assert [type(item) for item in table("pair,voter,vote\n7,ann,A\n")] == [Row]
+    assert [type(item) for item in table("pair,voter,vote\n7,ann,A\n")] == [ImportRow]
 
 
 def test_of_many_and_long_columns_some_are_named():
@@ -480,7 +480,7 @@ def test_what_baselines_said_elsewhere_is_left_out_of_our_own_columns():
     def judges(shape, **values):
         names = ["always-first", "random", "always-pass", "always-left-copy", "longer-wins", "j"]
         records = [Record(n, {"judge": name, **values}) for n, name in enumerate(names)]
-        return [row.judge for row in rows(records, shape, "f") if isinstance(row, Row)]
+        return [row.judge for row in rows(records, shape, "f") if isinstance(row, ImportRow)]
 
     assert judges(PAIRS, pair="7", verdict="A") == ["always-pass", "always-left-copy", "j"]
     judged = judges(ITEMS, item="7", verdict="pass")

@@ -88,7 +88,7 @@ def test_columns_come_with_values_that_may_be_choices(seen):
 def test_each_fault_is_said_once_with_its_first_row(seen):
     found = seen(*[{"pair": n, "voter": "a", "vote": "left"} for n in range(3)])
     [fault] = found.faults
-    assert (fault.where, fault.field, fault.more) == ("rows.jsonl, row 1", "vote", 2)
+    assert (fault.place, fault.field, fault.more) == ("rows.jsonl, row 1", "vote", 2)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_each_fault_is_said_once_with_its_first_row(seen):
 )
 def test_rows_that_contradict_each_other_are_faults(seen, rows, said):
     found = seen(*rows)
-    assert [(fault.where, fault.field, fault.why) for fault in found.faults] == said
+    assert [(fault.place, fault.field, fault.reason) for fault in found.faults] == said
 
 
 def test_rows_of_two_files_contradict_each_other_too(tmp_path):
@@ -132,12 +132,15 @@ def test_rows_of_two_files_contradict_each_other_too(tmp_path):
     (tmp_path / "1").write_text("pair,prompt\n1,Why?\n")
     found = look(PreviewRequest(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")]))
     [fault] = found.faults
-    assert (fault.where, fault.why) == ("b.csv, row 2", "'Why?', but pair '1' has 'Q'")
+    assert (fault.place, fault.reason) == ("b.csv, row 2", "'Why?', but pair '1' has 'Q'")
     (tmp_path / "1").write_text("item,output\n1,x\n")
     [fault] = look(
         PreviewRequest(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")])
     ).faults
-    assert (fault.where, fault.why) == ("b.csv, row 2", "a single item; this run is made of pairs")
+    assert (fault.place, fault.reason) == (
+        "b.csv, row 2",
+        "a single item; this run is made of pairs",
+    )
 
 
 def test_several_files_are_one_source(tmp_path):
@@ -160,7 +163,7 @@ def test_roles_are_those_that_reading_by_names_has():
 
 
 def test_what_is_chosen_reads_as_a_mapping_does():
-    config = mapping.chosen(
+    config = mapping.config_of(
         {"no": "pair", "gpt": "judges", "verdict.x": "judges", "sure": "labels", "z": ""},
         {"gpt": {"1": "A", "0": None}},
         voter="ann",
@@ -177,4 +180,4 @@ def test_what_is_chosen_reads_as_a_mapping_does():
     }
     assert mapping.parse(config).shape is PAIRS
     with pytest.raises(ConfigInvalid, match=r"mapping\.pair: chosen again for 'b'"):
-        mapping.chosen({"a": "pair", "b": "pair"}, {})
+        mapping.config_of({"a": "pair", "b": "pair"}, {})

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.exchange.mapping import rows
-from judge_eval.exchange.row_models import FIELDS, PAIRS, Row
+from judge_eval.exchange.row_models import FIELDS, PAIRS, ImportRow
 from judge_eval.exchange.sources import records
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")
@@ -66,7 +66,7 @@ def any_rows(draw):
     vote = draw(st.just({}) | votes)
     said = draw(labels) if bool(verdict) != bool(vote) else {}
     stated = draw(pairs) | verdict | vote
-    return Row("f", 0, **stated, labels=said)
+    return ImportRow("f", 0, **stated, labels=said)
 
 
 def record_of(row):

@@ -15,7 +15,7 @@ import pytest
 from django.db import connection
 
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_jobs import SourceFile
 from judge_eval.models import Import, Run
 from tests.helpers.workbooks import HIDDEN_BOMB, workbook
 from tests.judge_eval.imports.test_import_jobs import asked, worked
@@ -39,7 +39,7 @@ def parquet(name, columns, times=1, **how):
             writer.write_table(table)
     assert file.tell() < 600_000
     file.seek(0)
-    return Source(name, file)
+    return SourceFile(name, file)
 
 
 def repeated(text, number):
@@ -71,7 +71,7 @@ def without(folder, package, why):
 def test_only_parquet_needs_pyarrow(tmp_path):
     path = without(tmp_path, "pyarrow", "libarrow.so.1: not found")
     project = make_project()
-    asked(project, Source("v.csv", io.BytesIO(b"pair,voter,vote\np,ann,A\n")), name="v.csv")
+    asked(project, SourceFile("v.csv", io.BytesIO(b"pair,voter,vote\np,ann,A\n")), name="v.csv")
     asked(project, parquet("p.parquet", {"pair": ["p"], "vote": ["A"]}), name="p.parquet")
     subprocess.run(IMPORT_WAITING, env=environment(PYTHONPATH=path), check=True)
     jobs = {job.name: job for job in Import.objects.all()}
@@ -83,7 +83,7 @@ def test_only_parquet_needs_pyarrow(tmp_path):
 def test_an_import_whose_process_cannot_start_fails_and_says_why(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", without(tmp_path, "django", "libxyz.so.1: not found"))
     project = make_project()
-    job = asked(project, Source("v.csv", io.BytesIO(b"pair,voter,vote\np,ann,A\n")))
+    job = asked(project, SourceFile("v.csv", io.BytesIO(b"pair,voter,vote\np,ann,A\n")))
     for _ in range(import_jobs.MOST_ATTEMPTS):
         job.refresh_from_db()
         assert (job.state, job.leased_until) == ("waiting", None)
@@ -100,7 +100,7 @@ def test_an_import_whose_process_cannot_start_fails_and_says_why(tmp_path, monke
 def test_an_import_whose_process_ends_after_its_claim_fails_too(monkeypatch):
     for name, value in environment().items():
         monkeypatch.setenv(name, value)
-    job = asked(make_project(), Source("v.csv", io.BytesIO(b"pair,voter,vote\np,ann,A\n")))
+    job = asked(make_project(), SourceFile("v.csv", io.BytesIO(b"pair,voter,vote\np,ann,A\n")))
     del job.form["files"]
     job.save()
     for _ in range(import_jobs.MOST_ATTEMPTS + 1):
@@ -119,7 +119,7 @@ def test_what_reading_dies_of_is_not_tried_again(monkeypatch):
         "b.jsonl.gz": gzip.compress(b"\n" * 30_000_000),
     }
     for name, content in bombs.items():
-        asked(project, Source(name, io.BytesIO(content)), name=name)
+        asked(project, SourceFile(name, io.BytesIO(content)), name=name)
     for name, value in environment(IMPORT_MAX_SECONDS="2").items():
         monkeypatch.setenv(name, value)
     for _ in bombs:

@@ -14,7 +14,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_jobs import SourceFile
 from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs import demo
 from tests.helpers.imports import pair, verdict, vote
@@ -138,7 +138,7 @@ def test_an_import_goes_on_with_another_worker_when_its_own_is_killed(site, sett
     text = "".join(f"{json.dumps(record)}\n" for record in source)
     form = {"options": {"baselines": False}, "mapping": None, "format": None}
     job = Import(project=project, name="Imported", form=form)
-    import_jobs.submit(job, [Source("rows.jsonl", io.BytesIO(text.encode()))])
+    import_jobs.submit(job, [SourceFile("rows.jsonl", io.BytesIO(text.encode()))])
     site.beat()
 
     def written():

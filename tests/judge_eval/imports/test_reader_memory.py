@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import Row
+from judge_eval.exchange.row_models import ImportRow
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +81,7 @@ def one_peak_of(make, name, count):
     stream = io.BufferedReader(Generated(lambda: make(count)))
     tracemalloc.start()
     try:
-        read_rows = sum(isinstance(item, Row) for item in read(stream, name))
+        read_rows = sum(isinstance(item, ImportRow) for item in read(stream, name))
         return read_rows, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -113,7 +113,7 @@ def test_arrow_does_not_hold_a_file_of_one_large_row_group(tmp_path):
     with path.open("rb") as stream:
         items = read(stream, path.name)
         while some := list(islice(items, 1000)):
-            assert all(isinstance(item, Row) for item in some)
+            assert all(isinstance(item, ImportRow) for item in some)
             peak = max(peak, pa.total_allocated_bytes() - before)
     assert size > 18_000_000
     assert peak < size / 5

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge_eval.exchange.formats import detect, first_records, read
-from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, LeftOut, Row
+from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, ImportRow, LeftOut
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
 DATA = SHARED / "data"
@@ -36,7 +36,7 @@ def gpt4():
 
 
 def test_mtbench_every_line_is_a_vote_or_a_verdict(human, gpt4):
-    votes = [item for item in human if isinstance(item, Row)]
+    votes = [item for item in human if isinstance(item, ImportRow)]
     assert len(votes) == 3354
     assert len({row.voter for row in votes}) == 65
     assert len({(row.item, row.voter) for row in votes}) == 3354
@@ -50,13 +50,13 @@ def test_mtbench_every_line_is_a_vote_or_a_verdict(human, gpt4):
 
 
 def test_mtbench_one_author_voted_twice_on_one_pair_and_the_first_vote_stands(human):
-    [left_out] = [item for item in human if not isinstance(item, Row)]
+    [left_out] = [item for item in human if not isinstance(item, ImportRow)]
     pair, author = "128__claude-v1__gpt-3.5-turbo__1", "author_0"
     assert left_out == LeftOut("human.jsonl", 1972, f"{pair}__{author} was stated before")
     [kept] = [
         item
         for item in human
-        if isinstance(item, Row) and (item.item, item.voter) == (pair, author)
+        if isinstance(item, ImportRow) and (item.item, item.voter) == (pair, author)
     ]
     assert kept.line < 1972
 
@@ -72,7 +72,7 @@ def testset():
 
 
 def test_pandalm_every_pair_has_its_texts_and_three_votes(testset):
-    assert all(isinstance(item, Row) for item in testset)
+    assert all(isinstance(item, ImportRow) for item in testset)
     assert len(testset) == 3 * 999
     pairs = {row.item: row for row in testset}
     assert len(pairs) == 999
@@ -114,7 +114,7 @@ def test_alttest_every_label_is_read(path, is_judge, annotators, labels):
 
 
 def test_alttest_items_of_mtbench_are_its_pairs_in_its_orientation(human):
-    votes = {(row.voter, row.item): row.vote for row in human if isinstance(row, Row)}
+    votes = {(row.voter, row.item): row.vote for row in human if isinstance(row, ImportRow)}
     words = {"model_a": "A", "model_b": "B", "tie": "tie"}
     for row in items_of("alttest/mtbench/human_annotations.json"):
         assert votes[row.voter, row.item] == words[row.labels[MAIN]]

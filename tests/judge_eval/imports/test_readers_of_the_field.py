@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge_eval.exchange.formats import READERS, detect, first_records, read
-from judge_eval.exchange.row_models import MAIN, LeftOut, Note, Row, RowError
+from judge_eval.exchange.row_models import MAIN, ImportRow, LeftOut, Note, RowError
 from judge_eval.exchange.sources import Record, records
 
 FILES = Path(__file__).parents[2] / "data" / "exchange"
@@ -200,7 +200,7 @@ def items_of(name):
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_file_is_its_own_format_and_nothing_in_it_is_lost(name):
     found, items = items_of(name)
-    rows = [item for item in items if isinstance(item, Row)]
+    rows = [item for item in items if isinstance(item, ImportRow)]
     outputs = {
         (row.item, side)
         for row in rows
@@ -216,13 +216,13 @@ def test_a_file_is_its_own_format_and_nothing_in_it_is_lost(name):
         sum(row.error is not None for row in rows),
         sum(isinstance(item, LeftOut) for item in items),
     ) == KNOWN[name]
-    assert all(isinstance(item, Row | LeftOut | Note) for item in items)
+    assert all(isinstance(item, ImportRow | LeftOut | Note) for item in items)
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_a_row_of_each_format(name):
     place, expected = EXACT[name]
-    row = [item for item in items_of(name)[1] if isinstance(item, Row)][place]
+    row = [item for item in items_of(name)[1] if isinstance(item, ImportRow)][place]
     assert {field: getattr(row, field) for field in expected} == expected
 
 

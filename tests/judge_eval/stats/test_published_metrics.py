@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import MAIN, Row
+from judge_eval.exchange.row_models import MAIN, ImportRow
 from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,
@@ -392,7 +392,7 @@ def mtbench():
     for row in items_of("mtbench/gpt4_pair.jsonl"):
         judge[row.tags[0]][row.item] = row.verdict
     for row in items_of("mtbench/human.jsonl"):
-        if isinstance(row, Row) and row.voter.startswith("expert"):
+        if isinstance(row, ImportRow) and row.voter.startswith("expert"):
             people[row.tags[0]][row.voter][row.item] = row.vote
     return judge, people
 

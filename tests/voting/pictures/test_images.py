@@ -18,7 +18,7 @@ from judge_eval.config.run_config import JoiningJudges
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.export_files import FORMATS
-from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_jobs import SourceFile
 from judge_eval.models import Call, Import, Provider
 from judge_eval.runs import lifecycle, state
 from judge_eval.runs.requests import png_bytes, question_of
@@ -151,8 +151,8 @@ def zipped(members, **how):
 
 def bring(records, *zips, options=None, **where):
     text = "".join(f"{json.dumps(record)}\n" for record in records)
-    files = [Source("rows.jsonl", io.BytesIO(text.encode()))]
-    files += [Source(f"pictures-{n}.zip", io.BytesIO(data)) for n, data in enumerate(zips)]
+    files = [SourceFile("rows.jsonl", io.BytesIO(text.encode()))]
+    files += [SourceFile(f"pictures-{n}.zip", io.BytesIO(data)) for n, data in enumerate(zips)]
     where = where or {"project": make_project(), "name": "Pictures"}
     job = Import(is_local=True, form=import_jobs.form_of(files, options or {}, None, None), **where)
     import_jobs.submit(job, files)
