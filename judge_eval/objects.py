@@ -102,12 +102,12 @@ def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonO
     """Return the covered fields of a row as canonical JSON takes them."""
     fields = ((name, getattr(row, name)) for name in names[type(row).__name__])
     # An import makes very many hashes, and most values are plain already.
-    return {name: it if type(it) in _PLAIN else plain(it) for name, it in fields}
+    return {name: value if type(value) in _PLAIN else plain(value) for name, value in fields}
 
 
 def _with_optional(row: Model) -> JsonObject:
     names = COVERED_IF_SET[type(row).__name__]
-    return _fields(row) | {name: it for name in names if (it := getattr(row, name))}
+    return _fields(row) | {name: value for name in names if (value := getattr(row, name))}
 
 
 def _item_form(item: Item) -> JsonObject:
@@ -121,7 +121,9 @@ def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the hash of an item's private texts; none where a public bundle brought the run."""
     salt = item.queue.run.private_salt
     outputs = [_fields(output, PRIVATE) for output in item.outputs]
-    reasons = {str(each.judge.position): each.feedback for each in verdicts if each.feedback}
+    reasons = {
+        str(verdict.judge.position): verdict.feedback for verdict in verdicts if verdict.feedback
+    }
     if not (salt or reasons) and all(output == LEFT_OUT for output in outputs):
         return {}
     return {"texts": _hashed(salt, {"outputs": outputs, "reasons": reasons})}
@@ -262,8 +264,8 @@ class Objects(Projection):
             "configs of {}": (len(elsewhere), "run", "which are not stored here"),
         }
         return [
-            f"{what.format(number_of(number, noun))}, {why}"
-            for what, (number, noun, why) in gaps.items()
+            f"{wording.format(number_of(number, noun))}, {reason}"
+            for wording, (number, noun, reason) in gaps.items()
             if number
         ]
 
@@ -277,16 +279,16 @@ def unsealed_verdicts(project: Project) -> QuerySet[Verdict]:
 
 def _differences(run: Run) -> Iterator[Difference]:
     # What was changed between two queries is compared once more, while nobody can change it.
-    if list(_of_run(run)):
-        yield from _of_run(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
+    if list(_run_differences(run)):
+        yield from _run_differences(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
     items = Item.objects.filter(queue=run.queue_id).order_by("position")
     for chunk in chunks(items.only("position"), "position", AT_ONCE):
-        some = items.filter(pk__in=[item.pk for item in chunk])
-        if list(_of_items(run, some)):
-            yield from _of_items(run, some.select_for_update(of=("self",), no_key=True))
+        rows = items.filter(pk__in=[item.pk for item in chunk])
+        if list(_items_differences(run, rows)):
+            yield from _items_differences(run, rows.select_for_update(of=("self",), no_key=True))
 
 
-def _of_run(run: Run) -> Iterator[Difference]:
+def _run_differences(run: Run) -> Iterator[Difference]:
     last = last_objects(run)
     if str(run.pk) not in last:
         of_before = Entry.objects.filter(kind=Entry.Kind.VERDICTS, queue=run.queue_id)
@@ -296,12 +298,12 @@ def _of_run(run: Run) -> Iterator[Difference]:
     names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
     parts = {"config": "config of ", "project": "name of the project of "}
     for payload in _payloads(run, dict(last)):
-        where = names.get(payload["id"], f"run {run.name}")
+        title = names.get(payload["id"], f"run {run.name}")
         # None states the project if it went into one of another name.
         for field, sealed in last.pop(payload["id"], {"sha256": None}).items():
-            yield from _different(f"{parts.get(field, '')}{where}", payload[field], sealed)
+            yield from _find_change(f"{parts.get(field, '')}{title}", payload[field], sealed)
     for number, gone in last.items():
-        yield from _different(f"judge {number} of run {run.name}", None, gone["sha256"])
+        yield from _find_change(f"judge {number} of run {run.name}", None, gone["sha256"])
 
 
 def _emptied(project: Project) -> Iterator[Difference]:
@@ -328,31 +330,35 @@ def _emptied(project: Project) -> Iterator[Difference]:
             yield Difference(f"the comment of entry {seq}", None, "", is_correctable=False)
 
 
-def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
+def _items_differences(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
     chunk = list(items.select_related("a", "b"))
     last = last_payloads(chunk)
     verdicts, is_covered = verdicts_by_item(chunk), bool(last_objects(run))
     for item in chunk:
         item.queue = run.queue
         payload = last.get(item.pk, {"verdicts": []})
-        where = f"{run.queue.noun} {item.position + 1} of {run.name}"
+        title = f"{run.queue.noun} {item.position + 1} of {run.name}"
         # Of those that are asked again, the ledger has what they said before.
         is_at_work = run.state in (*Run.AT_WORK, Run.State.STOPPED)
         again = {
-            each.judge_id for each in verdicts[item.pk] if is_at_work and each.state == WAITING
+            verdict.judge_id
+            for verdict in verdicts[item.pk]
+            if is_at_work and verdict.state == WAITING
         }
         if "item" in payload:
-            yield from _of_item(where, item, verdicts[item.pk], payload, has_texts=not again)
+            yield from _item_differences(
+                title, item, verdicts[item.pk], payload, has_texts=not again
+            )
         elif item.opened_at and item.pk not in last and is_covered:
-            yield Difference(f"{where} is open", True, None, is_correctable=False)
+            yield Difference(f"{title} is open", True, None, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
             final = {s["judge"]: s for s in payload["verdicts"] if UUID(s["judge"]) not in again}
-            yield from _of_verdicts(where, run, verdicts[item.pk], final)
+            yield from _verdict_differences(title, run, verdicts[item.pk], final)
 
 
-def _of_item(
-    where: str,
+def _item_differences(
+    title: str,
     item: Item,
     verdicts: Sequence[Verdict],
     payload: JsonObject,
@@ -362,29 +368,31 @@ def _of_item(
     hashes = item_hashes(item, verdicts)
     if hashes["item"] != payload["item"]:
         item.position = UNPLACED
-        yield from _different(where, item_hashes(item, verdicts)["item"], payload["item"])
+        yield from _find_change(title, item_hashes(item, verdicts)["item"], payload["item"])
     if has_texts and "texts" in hashes:
-        yield from _different(f"texts of {where}", hashes["texts"], payload.get("texts"))
+        yield from _find_change(f"texts of {title}", hashes["texts"], payload.get("texts"))
     if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
-        yield Difference(f"{where} is closed", True, False, is_correctable=False)
+        yield Difference(f"{title} is closed", True, False, is_correctable=False)
 
 
-def _of_verdicts(
-    where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, JsonObject]
+def _verdict_differences(
+    title: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, JsonObject]
 ) -> Iterator[Difference]:
     # One that is still to come is in no entry.
-    for verdict in (each for each in verdicts if each.state != WAITING and each.error != UNASKED):
+    for verdict in verdicts:
+        if verdict.state == WAITING or verdict.error == UNASKED:
+            continue
         entry = sealed.pop(str(verdict.judge_id), {})
-        what = f"verdict of {verdict.judge.name} on {where}"
+        verdict_title = f"verdict of {verdict.judge.name} on {title}"
         if "sha256" in entry:
-            yield from _different(what, verdict_hash(run, verdict), entry["sha256"])
+            yield from _find_change(verdict_title, verdict_hash(run, verdict), entry["sha256"])
         else:
             # Sealed before the ledger covered verdicts: it has the winner alone.
             current = [verdict.winner or None, verdict.consistent]
             before = [entry.get("winner", ""), entry.get("consistent")]
-            yield from _different(what, current, before)
+            yield from _find_change(verdict_title, current, before)
     for judge in sealed:
-        yield Difference(f"verdict of judge {judge} on {where}", None, "", is_correctable=False)
+        yield Difference(f"verdict of judge {judge} on {title}", None, "", is_correctable=False)
 
 
 def _waits_for_drawing(item: Item) -> bool:
@@ -392,6 +400,6 @@ def _waits_for_drawing(item: Item) -> bool:
     return Picture.objects.filter(pk__in=drawings, state=Picture.State.WAITING).exists()
 
 
-def _different(what: str, stored: object, sealed: object) -> Iterator[Difference]:
+def _find_change(title: str, stored: object, sealed: object) -> Iterator[Difference]:
     if stored != sealed:
-        yield Difference(what, stored, sealed, is_correctable=False)
+        yield Difference(title, stored, sealed, is_correctable=False)

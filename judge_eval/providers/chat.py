@@ -17,7 +17,7 @@ from judge_eval.providers.errors import (
     readable,
     refusal_of,
 )
-from judge_eval.providers.transport import Line
+from judge_eval.providers.transport import ConnectionLine
 
 CLIENTS = 32
 # What is refused and is no field: a message of the role, and a reply that comes whole.
@@ -26,7 +26,7 @@ SYSTEM, STREAM = "system role", "whole reply"
 NO_KEY = "none"
 _LARGEST_COUNT = 2**31 - 1
 # The lines to endpoints, each shared by all calls to it.
-_line = functools.lru_cache(maxsize=CLIENTS)(Line)
+_line = functools.lru_cache(maxsize=CLIENTS)(ConnectionLine)
 # How refusals speak of what can be left out, where they do not name it as the protocol does.
 _SPOKEN_OF = {
     # Some name no field, but a word of the schema that they do not know.
@@ -157,13 +157,13 @@ def _body(endpoint: Endpoint, request: ChatRequest, refused: frozenset[str]) -> 
 
 def _without_system(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """Put what a system message says at the beginning of the first message after it."""
-    said = [message["content"] for message in messages if message["role"] == "system"]
+    system_texts = [message["content"] for message in messages if message["role"] == "system"]
     first, *rest = [message for message in messages if message["role"] != "system"]
     parts = first["content"]
     if isinstance(parts, str):
-        content: object = "\n\n".join([*said, parts])
+        content: object = "\n\n".join([*system_texts, parts])
     else:
-        content = [*({"type": "text", "text": text} for text in said), *parts]
+        content = [*({"type": "text", "text": text} for text in system_texts), *parts]
     return [{**first, "content": content}, *rest]
 
 

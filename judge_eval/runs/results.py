@@ -21,7 +21,7 @@ from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply, left_out
 from judge_eval.providers.errors import LEFT_OUT, PERMANENT_BEGINNINGS, RAW_LIMIT, CallFailed
 from judge_eval.runs import leases
-from judge_eval.runs.requests import Question, answered_by_another, judge_question
+from judge_eval.runs.requests import ModelQuestion, answered_by_another, judge_question
 from judge_eval.services import picture_of
 from voting.curating import latest_on_judges
 from voting.ledger.bulk_sql import update_many
@@ -39,7 +39,7 @@ EXCERPT = 2_000
 FORMER_REPLY = "; it had said: "
 LARGEST_COUNT = 2**31 - 1
 _FREE = {"lease": None, "leased_until": None}
-_WRITTEN = frozenset(
+_UPDATED_FIELDS = frozenset(
     "state lease leased_until not_before done_at request_hash reused reported_model reply changes "
     "is_repaired error winner score_a score_b reason prompt_tokens completion_tokens cost_nano "
     "reserved_nano latency_ms inference".split()
@@ -50,10 +50,10 @@ Fields: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Answer:
+class CallAnswer:
     """What came of one attempt: a reply, or why there is none."""
 
-    question: Question
+    question: ModelQuestion
     reply: ChatReply | None = None
     failure: CallFailed | None = None
     # The call whose stored reply this is: nothing was asked.
@@ -97,17 +97,17 @@ def update_rows(names: Collection[str], changes: Sequence[tuple[Model, Fields]])
     update_many(model, [str(field.column) for field in fields], rows)
 
 
-def write(answers: Sequence[Answer]) -> list[Call]:
+def write(answers: Sequence[CallAnswer]) -> list[Call]:
     """Write down what came of attempts, but those whose lease ran out and is another's.
 
     All or none: together they cost little more than one. Return the calls that are final now.
     """
     with transaction.atomic():
         _note_refused(answers)
-        held = set(leases.still_held([answer.question.call for answer in answers]))
-        mine = [answer for answer in answers if answer.question.call in held]
+        held_calls = set(leases.still_held([answer.question.call for answer in answers]))
+        mine = [answer for answer in answers if answer.question.call in held_calls]
         became = [(answer.question.call, fields_of(answer)) for answer in mine]
-        update_rows(_WRITTEN, became)
+        update_rows(_UPDATED_FIELDS, became)
         # A run's row is locked once, and last.
         leases.settle(
             (run.pk, call.reserved_nano, call.reserved_nano if cost is None else cost)
@@ -120,14 +120,14 @@ def write(answers: Sequence[Answer]) -> list[Call]:
     return [call for call, fields in became if fields["state"] != Call.State.WAITING]
 
 
-def _note_refused(answers: Sequence[Answer]) -> None:
+def _note_refused(answers: Sequence[CallAnswer]) -> None:
     """Remember what models refuse, and say once on each run what they are asked without."""
-    met = {
+    refused_by_model = {
         (answer.question.run, answer.question.model): answer.reply.refused
         for answer in answers
         if answer.reply and answer.reply.refused
     }
-    for (run, (provider, model)), refused in met.items():
+    for (run, (provider, model)), refused in refused_by_model.items():
         leases.note_refused(provider, model, refused)
         names = left_out(refused)
         about = {"model": model, "without": names}
@@ -141,14 +141,14 @@ def hold_hopeless(run: Run, purpose: str, provider: str, model: str) -> list[Cal
 
     They are not made: retrying asks for them again. Return them; those under way are let be.
     """
-    own = Call.objects.filter(run=run, purpose=purpose, provider=provider, model=model)
-    failed = own.filter(state=Call.State.FAILED)
+    model_calls = Call.objects.filter(run=run, purpose=purpose, provider=provider, model=model)
+    failed = model_calls.filter(state=Call.State.FAILED)
     number = failed.filter(PERMANENTLY).count()
     is_hopeless = number >= MOST_HOPELESS and not failed.exclude(PERMANENTLY).exists()
-    if not is_hopeless or own.filter(state=Call.State.DONE).exists():
+    if not is_hopeless or model_calls.filter(state=Call.State.DONE).exists():
         return []
     with transaction.atomic():
-        calls = _waiting(own)
+        calls = _waiting(model_calls)
         if calls:
             reason = failed.filter(attempts__gt=0).values_list("error", flat=True).first()
             _hold(run, calls, reason or "")
@@ -160,7 +160,7 @@ def hold_hopeless(run: Run, purpose: str, provider: str, model: str) -> list[Cal
 def hold_left_out(run: Run) -> list[Call]:
     """Let the calls of judges fail that somebody left out; they are made once it is taken back."""
     decisions = latest_on_judges(run.queue)
-    judges = [UUID(pk) for pk, (said, _) in decisions.items() if said["action"] == "exclude"]
+    judges = [UUID(pk) for pk, (payload, _) in decisions.items() if payload["action"] == "exclude"]
     if not judges:
         return []
     with transaction.atomic():
@@ -205,7 +205,7 @@ def _record(became: Sequence[tuple[Call, Fields]]) -> None:
             call.run.record("call_failed", f"{call.model}: {fields['error']}", call=call.pk)
 
 
-def fields_of(answer: Answer) -> Fields:
+def fields_of(answer: CallAnswer) -> Fields:
     """Return what becomes of a call, with the sums of all its attempts so far."""
     call, reply, cost = answer.question.call, answer.reply, answer.cost
     fields: Fields = {
@@ -278,7 +278,7 @@ def _after_failure(call: Call, failure: CallFailed) -> Fields:
     }
 
 
-def stored_replies(questions: Sequence[Question]) -> dict[str, Call]:
+def stored_replies(questions: Sequence[ModelQuestion]) -> dict[str, Call]:
     """Return calls that asked the very same and were answered; failures are never reused."""
     # Who was answered before, and is asked again, wants another answer.
     # So does a repeat: whether the same is answered alike.
@@ -303,7 +303,7 @@ def reply_of(stored: Call) -> ChatReply:
     return ChatReply(text=stored.reply, model=stored.reported_model, finish_reason="stop")
 
 
-def read_reply(question: Question, reply: ChatReply) -> Fields:
+def read_reply(question: ModelQuestion, reply: ChatReply) -> Fields:
     """Return what a call has to keep of a reply, or raise ReplyUnreadable."""
     call, config = question.call, question.config
     if call.purpose == Call.Purpose.SUGGEST:

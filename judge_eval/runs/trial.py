@@ -241,8 +241,8 @@ def items_for(run: Run) -> list[UUID]:
     of_kind = {"a__kind": config.kind, "b__isnull": config.items is not None}
     usable = Item.objects.filter(is_drawn(), unusable="", queue__run__isnull=False, **of_kind)
     usable = usable.order_by("-queue__created_at", "position")
-    for where in ({"queue__project": run.queue.project_id}, {"queue__project__name": DEMO}):
-        items = list(usable.filter(**where).values_list("pk", "a__prompt")[:CHOICE_OF])
+    for scope in ({"queue__project": run.queue.project_id}, {"queue__project__name": DEMO}):
+        items = list(usable.filter(**scope).values_list("pk", "a__prompt")[:CHOICE_OF])
         if items:
             times = run.events.filter(kind=TRIED).count()
             Random(f"{run.pk} {times}").shuffle(items)  # noqa: S311  no secret
