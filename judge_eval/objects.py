@@ -98,29 +98,29 @@ def _hashed(salt: str, form: Any) -> str:
     return salted_hash(salt, _encode({"object": form}))
 
 
-def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonObject:
+def _covered_fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonObject:
     """Return the covered fields of a row as canonical JSON takes them."""
     fields = ((name, getattr(row, name)) for name in names[type(row).__name__])
     # An import makes very many hashes, and most values are plain already.
     return {name: value if type(value) in _PLAIN else plain(value) for name, value in fields}
 
 
-def _with_optional(row: Model) -> JsonObject:
+def _with_optional_fields(row: Model) -> JsonObject:
     names = COVERED_IF_SET[type(row).__name__]
-    return _fields(row) | {name: value for name in names if (value := getattr(row, name))}
+    return _covered_fields(row) | {name: value for name in names if (value := getattr(row, name))}
 
 
 def _item_form(item: Item) -> JsonObject:
     # Whether a curator excluded an item follows from decisions in the ledger.
     unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
-    outputs = [_fields(output) for output in item.outputs]
-    return _fields(item) | {"unusable": unusable, "outputs": outputs}
+    outputs = [_covered_fields(output) for output in item.outputs]
+    return _covered_fields(item) | {"unusable": unusable, "outputs": outputs}
 
 
 def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the hash of an item's private texts; none where a public bundle brought the run."""
     salt = item.queue.run.private_salt
-    outputs = [_fields(output, PRIVATE) for output in item.outputs]
+    outputs = [_covered_fields(output, PRIVATE) for output in item.outputs]
     reasons = {
         str(verdict.judge.position): verdict.feedback for verdict in verdicts if verdict.feedback
     }
@@ -139,7 +139,7 @@ def item_hashes(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
 
 def verdict_hash(run: Run, verdict: Verdict) -> str:
     # `with_costs` adds what calls cost that were made here.
-    form = _fields(verdict) | {
+    form = _covered_fields(verdict) | {
         "cost_nano": getattr(verdict, "all_nano", verdict.cost_nano),
         "unpriced": getattr(verdict, "all_unpriced", verdict.unpriced),
     }
@@ -194,7 +194,10 @@ def last_objects(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, str]]:
-    form = _with_optional(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
+    form = _with_optional_fields(run) | {
+        "queue": _covered_fields(run.queue),
+        "rubric": _covered_fields(run.queue.rubric),
+    }
     of_run = {"type": "run", "id": str(run.pk), "sha256": _hashed(run.salt, form)}
     if run.config is None and "config" in last.get(str(run.pk), ()):
         # A bundle brought the run; its config stayed where it came from.
@@ -203,7 +206,7 @@ def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, st
         config = config_hash(run)
     yield of_run | {"config": config, "project": _hashed(run.salt, run.queue.project.name)}
     for judge in run.judges.order_by("position"):
-        sha256 = _hashed(run.salt, _with_optional(judge))
+        sha256 = _hashed(run.salt, _with_optional_fields(judge))
         yield {"type": "judge", "id": str(judge.pk), "sha256": sha256}
 
 
@@ -235,7 +238,7 @@ class Objects(Projection):
         recorded = runs.filter(~Q(state=Run.State.DRAFT) | Q(queue__items__isnull=False))
         for run in recorded.distinct().order_by("pk"):
             yield from _differences(run)
-        yield from _emptied(self.project)
+        yield from _emptied_texts(self.project)
 
     def gaps(self) -> list[str]:
         """Say what was sealed before there were hashes, and which configs are not stored here."""
@@ -306,7 +309,7 @@ def _run_differences(run: Run) -> Iterator[Difference]:
         yield from _find_change(f"judge {number} of run {run.name}", None, gone["sha256"])
 
 
-def _emptied(project: Project) -> Iterator[Difference]:
+def _emptied_texts(project: Project) -> Iterator[Difference]:
     """Name what was said and is gone, unless an entry tells that its voter or run was erased."""
     entries: Any = Entry.objects.filter(project=project)
     erasures = entries.filter(kind=Entry.Kind.ERASURE).values_list("payload", flat=True)

@@ -245,7 +245,7 @@ class Alarm(NamedTuple):
     provider: str
     model: str
     failed: int
-    held: int
+    held_calls: int
     consequence: str
     reason: str
 
@@ -345,7 +345,7 @@ def alarms(calls: Iterable[ModelCalls]) -> list[Alarm]:
             provider=row["provider"],
             model=row["model"],
             failed=row["failed"] - row["held"],
-            held=row["held"],
+            held_calls=row["held"],
             consequence=CONSEQUENCES[Call.Purpose(row["purpose"])],
             reason=reasons[row["last_failed"] or 0],
         )

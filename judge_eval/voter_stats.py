@@ -162,9 +162,9 @@ class Exclusion(NamedTuple):
     """Why the votes of somebody count nowhere: a decision that can be taken back."""
 
     decision: UUID
-    at: datetime
-    who: str
-    why: str
+    decided_at: datetime
+    curator_name: str
+    reason: str
 
 
 @dataclass

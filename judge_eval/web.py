@@ -60,10 +60,10 @@ def run_page(action: Action) -> Callable[[View], View]:
             run = find_run(run_id)
             try:
                 return refusal(request, action, run) or view(request, run, **options)
-            except VotesFirst as why:
+            except VotesFirst as too_early:
                 if request.htmx:
                     raise
-                context = {"run": run, "tab": "", "why": str(why)}
+                context = {"run": run, "tab": "", "why": str(too_early)}
                 return render(request, "judge_eval/votes_first.html", context, status=403)
 
         return page

@@ -77,7 +77,7 @@ def _context(
     ranked = ranking(board, requested.findings, part)
     figures = requested.findings if ranked.is_computed else None
     lines = _lines(board, ranked, order, part)
-    front = _in_front(lines, figures)
+    front = _front_lines(lines, figures)
     page_lines = lines if "all" in request.GET else front
     is_asked = runs_it and any(row.judge.is_asked for row in board.rows)
     workshop = reverse("run-workshop", args=[run.pk]) if is_asked else ""
@@ -88,7 +88,7 @@ def _context(
         # Once its tuning has ended no wording can be tried.
         "workshop": workshop if run.queue.is_tuning or run.queue.held_out_from is None else "",
         **findings_context(run, requested, "board"),
-        **_headline(request, board, part, figures, _beside(request, run, requested)),
+        **_headline(request, board, part, figures, _extra_points(request, run, requested)),
         "board": board,
         "counts": counts,
         "has_floor": any(line.is_baseline for line in lines),
@@ -109,7 +109,7 @@ def _context(
     }
 
 
-def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[BoardPoint]:
+def _extra_points(request: HtmxRequest, run: Run, requested: Request) -> list[BoardPoint]:
     """Return points that findings do not say: how watched judges do, and on whom a lead depends.
 
     Whose votes carry a lead is for leads alone who have nothing left to vote on.
@@ -241,23 +241,23 @@ def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[B
     return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
 
 
-def _falling(value: float | None) -> float:
+def _falling_key(value: float | None) -> float:
     return inf if value is None else -value
 
 
 def _column_sort_key(column: Column) -> Callable[[BoardLine], float]:
-    return lambda line: _falling(column.order(line.findings) if line.findings else None)
+    return lambda line: _falling_key(column.order(line.findings) if line.findings else None)
 
 
 SORTED_BY: Final[Mapping[str, Callable[[BoardLine], Any]]] = {
     **{column.figure: _column_sort_key(column) for column in COLUMNS},
-    AGREEMENT: lambda line: _falling(line.share),
-    "elo": lambda line: _falling(line.elo.value),
+    AGREEMENT: lambda line: _falling_key(line.share),
+    "elo": lambda line: _falling_key(line.elo.value),
     NAME: lambda line: line.row.judge.name.casefold(),
 }
 
 
-def _in_front(lines: Sequence[BoardLine], figures: RunFindings | None) -> list[BoardLine]:
+def _front_lines(lines: Sequence[BoardLine], figures: RunFindings | None) -> list[BoardLine]:
     """Return all, or of very many the best, those not yet told from it, and the floor."""
     judges = [line for line in lines if not line.is_baseline]
     if len(judges) <= MOST_IN_FRONT:

@@ -75,7 +75,7 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
         run = selectors.by_prefix(readable.filter(config__isnull=False), source)
         if run is None:
             raise Http404
-        config = lifecycle.copied(run)
+        config = lifecycle.copied_config(run)
         text = json.dumps(config.as_dict(), indent=2, ensure_ascii=False)
         values = {"config": text} if as_config else form_values(config, user)
         if values is None:  # the form has no place for all that this config says

@@ -120,7 +120,7 @@ def _draft(request: HttpRequest, job: Import) -> HttpResponse:
         status = 422
         try:
             if form.is_valid():
-                _take(job, form)
+                _change_or_start(job, form)
                 return redirect("import", job.pk)
         except ImportRefused as refused:
             form.add_error(None, str(refused))
@@ -162,7 +162,7 @@ def _preview_in_words(preview: Preview, form: ImportForm) -> str:
     return f"{start}{', '.join(parts)}.{missing}"
 
 
-def _take(job: Import, form: ImportForm) -> None:
+def _change_or_start(job: Import, form: ImportForm) -> None:
     if not form.is_import:
         import_jobs.change(job, form.form)
         return

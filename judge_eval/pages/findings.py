@@ -140,7 +140,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
         answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
         answer = JsonResponse({"as_of": requested.findings.as_of.model_dump(), "rows": rows})
-    return _attached(answer, run, requested, f"{table}.{form}")
+    return _as_download(answer, run, requested, f"{table}.{form}")
 
 
 @run_page("see")
@@ -153,10 +153,10 @@ def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
         raise Http404
     answer = HttpResponse(draw(graph, is_file=True), content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
-    return _attached(answer, run, requested, f"{chart}.svg")
+    return _as_download(answer, run, requested, f"{chart}.svg")
 
 
-def _attached(answer: HttpResponse, run: Run, requested: Request, name: str) -> HttpResponse:
+def _as_download(answer: HttpResponse, run: Run, requested: Request, name: str) -> HttpResponse:
     parts = [slugify(run.name)[:60] or "run", slugify(str(requested.part).replace(":", "-"))[:60]]
     file_name = "-".join(filter(None, [*parts, name]))
     answer.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'

@@ -421,12 +421,14 @@ class ImportForm(RunProjectForm):
         counts = Preview.model_validate(self.job.form["preview"]).counts
         stem = PurePath(self.job.form["files"][0]).stem
         if (vote := columns.get("vote")) and "voter" not in columns:
-            question = f"Who gave these {_counted(counts.votes, counts.is_all)}votes?"
+            question = f"Who gave these {_count_in_words(counts.votes, counts.is_all)}votes?"
             self._ask(vote, "voter", question, f"Person 1 ({stem})")
         says = [columns[entry] for entry in VERDICTS if entry in columns]
         if says and "judge" not in columns:
             column = says[0].role.subject
-            question = f"Which judge gave these {_counted(counts.verdicts, counts.is_all)}verdicts?"
+            question = (
+                f"Which judge gave these {_count_in_words(counts.verdicts, counts.is_all)}verdicts?"
+            )
             name = "judge" if column in VERDICTS else judge_at(column)
             self._ask(says[0], "judge", question, name)
 
@@ -497,7 +499,7 @@ class ImportForm(RunProjectForm):
                 f"value-{number}-{n}",
                 value,
                 options,
-                selected if selected in dict(options) else _proposed(value, values),
+                selected if selected in dict(options) else _proposed_choice(value, values),
             )
             for n, (value, selected) in enumerate(zip(values, selections, strict=True))
         ]
@@ -585,11 +587,11 @@ class ImportForm(RunProjectForm):
         return project
 
 
-def _counted(number: int, is_all: bool) -> str:
+def _count_in_words(number: int, is_all: bool) -> str:
     return f"{number:,} " if is_all and number > 1 else ""
 
 
-def _proposed(value: str, values: Collection[str]) -> str:
+def _proposed_choice(value: str, values: Collection[str]) -> str:
     """Return the choice that a value may stand for: 0 is a tie only where there is a 2."""
     places = {"left": "A", "right": "B"} | (
         {"1": "A", "2": "B", "0": "tie"} if "2" in values else {}

@@ -270,8 +270,8 @@ def _page(
     try:
         require_votes_first(request, run)
         context |= _voters_of(request, run) | _votes_wanted(request, run, votes_form)
-    except VotesFirst as why:
-        context["why"] = str(why)
+    except VotesFirst as refusal:
+        context["why"] = str(refusal)
     context |= invites_of(request, run, **invite_forms)
     return render(request, "judge_eval/people.html", context, status=status)
 
@@ -355,7 +355,7 @@ def _cost_in_words(cost: Cost | None, queue: Queue) -> str:
 # --- what a lead can do -------------------------------------------------------------------------
 
 
-def _lead(request: HttpRequest, run: Run) -> Voter:
+def _acting_voter(request: HttpRequest, run: Run) -> Voter:
     return voter_of_user(run.queue.project, user_of(request))
 
 
@@ -406,7 +406,7 @@ def change_votes_per_item(request: HttpRequest, run: Run) -> HttpResponse:
     form = VotesPerItemForm(run.queue, request.POST)
     if not form.is_valid():
         return _page(request, run, form, status=422)
-    form.save(_lead(request, run))
+    form.save(_acting_voter(request, run))
     messages.success(request, "The votes wanted are changed; the figures follow in a moment.")
     return redirect("run-people", run.pk)
 
@@ -418,7 +418,7 @@ def exclude(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
         raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
     cleaned = form.cleaned_data
     try:
-        exclude_voter(voter.pk, run.queue, _lead(request, run), **cleaned)
+        exclude_voter(voter.pk, run.queue, _acting_voter(request, run), **cleaned)
     except AlreadyDecided as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{voter} is excluded; the figures follow in a moment.")
@@ -431,7 +431,7 @@ def change_group(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse
     if not form.is_valid():
         raise Problem(422, f"Voter group: {form.errors['group'][0]}")
     group = form.cleaned_data["group"]
-    if voters.put_into_group(voter, group, _lead(request, run)):
+    if voters.put_into_group(voter, group, _acting_voter(request, run)):
         group_text = f"in the group {group}" if group else "in no group"
         messages.success(request, f"{voter} is {group_text} now; the figures follow in a moment.")
     return redirect("run-people", run.pk)
@@ -446,7 +446,7 @@ def take_back(request: HttpRequest, run: Run, decision_id: UUID) -> HttpResponse
     decisions = decisions_on_voters(run.queue).select_related("voter")
     decision = get_object_or_404(decisions, uid=decision_id)
     try:
-        reverse(decision.uid, _lead(request, run))
+        reverse(decision.uid, _acting_voter(request, run))
     except (AlreadyDecided, CannotDecide) as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{decision.voter} counts again; the figures follow in a moment.")

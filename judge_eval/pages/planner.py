@@ -82,8 +82,8 @@ class PlanForm(forms.Form):
             return
         try:
             self.cleaned_data["study"] = self._study()
-        except ValueError as odd:
-            name, _, message = str(odd).partition(": ")
+        except ValueError as invalid:
+            name, _, message = str(invalid).partition(": ")
             self.add_error(name, f"{message[:1].upper()}{message[1:]}.")
 
     def _study(self) -> Study:

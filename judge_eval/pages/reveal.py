@@ -50,7 +50,7 @@ def reason_on_screen(reason: str, left: str) -> str:
 
     Examples
     --------
-    >>> as_seen("Output A is sharper than B. A fine fox.", left="B")
+    >>> reason_on_screen("Output A is sharper than B. A fine fox.", left="B")
     'Right output is sharper than Left. A fine fox.'
     """
 
@@ -150,7 +150,7 @@ def _by_side(lines: Sequence[Context]) -> list[tuple[str, list[Context]]]:
     return [(side, group) for side, group in groups.items() if group]
 
 
-def _agree(lines: Sequence[Context], noun: str) -> str:
+def _agreement_in_words(lines: Sequence[Context], noun: str) -> str:
     """Say how many of those with a verdict agree; nothing where none has one."""
     answers = [line["agrees"] for line in lines if line["agrees"] is not None]
     agree = f"{noun} agrees" if len(answers) == 1 else f"{noun}s agree"
@@ -180,7 +180,7 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     baselines = [line for line in all_lines if line["judge"].is_baseline]
     judges = [line for line in all_lines if not line["judge"].is_baseline]
     lines, headline = judges or baselines, own_vote_in_words(vote)
-    if agree := _agree(lines, "judge" if judges else "baseline"):
+    if agree := _agreement_in_words(lines, "judge" if judges else "baseline"):
         headline = f"{headline} · {agree}"
     picks = [f"{line['judge'].name}: {line['picked']}." for line in lines]
     requested = request.GET.get("look", "")
@@ -196,7 +196,8 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         "sides": _by_side(lines),
         # Folded, where there are judges.
         "baselines": baselines if judges else [],
-        "baselines_agree": _agree(baselines, "baseline") or f"{len(baselines)} baselines",
+        "baselines_agree": _agreement_in_words(baselines, "baseline")
+        or f"{len(baselines)} baselines",
         "note": RETRACTED if vote.retracted else UNBLINDED if vote.unblinded else "",
         "next_look": look + 1 if vote.seq is None and look < LOOKS else None,
         "delay_ms": min(round(150 * 1.6**look), 5000),

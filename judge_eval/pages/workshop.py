@@ -43,7 +43,7 @@ from judge_eval.pages.workshop_state import (
     WorkshopState,
     cost_of,
     listed_number,
-    next_thing,
+    next_advice,
     picture,
     stages,
 )
@@ -218,7 +218,7 @@ def _page(
     )
     sorted_ones = sum(disagreement.tag is not None for disagreement in disagreements_in_use)
     workshop = replace(workshop, disagreements=len(disagreements_in_use), sorted=sorted_ones)
-    thing = next_thing(workshop) if run.queue.is_tuning else None
+    advice = next_advice(workshop) if run.queue.is_tuning else None
     sides = [request.GET.get(side, "") for side in ("left", "right")]
     compared = [wordings[side].text for side in sides if side in wordings]
     floating = floating_models(run)
@@ -234,8 +234,8 @@ def _page(
         "is_counted": workshop.is_counted,
         "is_tuning": run.queue.is_tuning,
         "used": in_use,
-        "thing": thing,
-        "stages": stages(workshop, thing.stage) if thing else [],
+        "advice": advice,
+        "stages": stages(workshop, advice.stage) if advice else [],
         "plot": picture(workshop),
         "rows": [_row(workshop, contender, wordings, floating) for contender in contenders],
         "behind": figures.behind,

@@ -32,7 +32,7 @@ class Action:
 
 
 @dataclass(frozen=True)
-class NextThing:
+class Advice:
     """What is known, in a sentence, and what to do next; `others` are quieter."""
 
     sentence: str
@@ -111,23 +111,23 @@ class WorkshopState:
         return Action(words, self.address_of(page, judge), is_post=True)
 
 
-def next_thing(workshop: WorkshopState) -> NextThing:
+def next_advice(workshop: WorkshopState) -> Advice:
     """Return the first of these that holds."""
-    steps: Sequence[Callable[[WorkshopState], NextThing | None]] = (
-        _decide,
-        _wait,
+    steps: Sequence[Callable[[WorkshopState], Advice | None]] = (
+        _decide_check,
+        _wait_for_answers,
         _go_on_with_candidate,
         _without_judge,
-        _look,
+        _look_at_disagreements,
     )
-    suggestions = (step(workshop) for step in steps)
-    return next(filter(None, suggestions), None) or _reword(workshop)
+    advice_steps = (step(workshop) for step in steps)
+    return next(filter(None, advice_steps), None) or _reword_judge(workshop)
 
 
 _REWORD: Final = Action("Try another wording", "#add-title")
 
 
-def _decide(workshop: WorkshopState) -> NextThing | None:
+def _decide_check(workshop: WorkshopState) -> Advice | None:
     if not workshop.history.undecided:
         return None
     check = HeldOutCheck.model_validate_json(workshop.history.undecided)
@@ -144,7 +144,7 @@ def _decide(workshop: WorkshopState) -> NextThing | None:
         "wait": (Action("Invite people", people), [keep, drop]),
     }[check.verb]
     sentence = check_in_words(check, variant.judge.name, opponent.judge.name, workshop.noun)
-    return NextThing(sentence, DECIDE, action, _gap(check, variant), others)
+    return Advice(sentence, DECIDE, action, _gap_in_words(check, variant), others)
 
 
 def check_in_words(check: HeldOutCheck, name: str, opponent: str, noun: str) -> str:
@@ -164,12 +164,12 @@ def check_in_words(check: HeldOutCheck, name: str, opponent: str, noun: str) -> 
     verb = {
         "keep": "keep it",
         "drop": "drop it",
-        "wait": f"not settled{_missing(check)}",
+        "wait": f"not settled{_missing_votes(check)}",
     }[check.verb]
     return f"{than} {items_text} {basis}: {verb}."
 
 
-def _missing(check: HeldOutCheck) -> str:
+def _missing_votes(check: HeldOutCheck) -> str:
     if check.votes_missing is None:
         return ", too early to say how many more votes"
     low, high = check.votes_missing
@@ -178,7 +178,7 @@ def _missing(check: HeldOutCheck) -> str:
     return f", some {low:,} to {high:,} more votes"
 
 
-def _gap(check: HeldOutCheck, variant: Contender) -> str:
+def _gap_in_words(check: HeldOutCheck, variant: Contender) -> str:
     if check.share is None or variant.value is None:
         return ""
     gap = 100 * (variant.value - check.share)
@@ -186,17 +186,17 @@ def _gap(check: HeldOutCheck, variant: Contender) -> str:
     return f"{percent(check.share)} there: that is {than}"
 
 
-def _wait(workshop: WorkshopState) -> NextThing | None:
+def _wait_for_answers(workshop: WorkshopState) -> Advice | None:
     contender = next((c for c in workshop.contenders if c.waiting), None)
     if contender is None:
         return None
     answered = contender.wanted_verdicts - contender.waiting
     done = f"{answered:,} of {number_of(contender.wanted_verdicts, workshop.noun)}"
     note = "this page follows by itself"
-    return NextThing(f"{contender.judge.name} has answered {done}.", REWORD, note=note)
+    return Advice(f"{contender.judge.name} has answered {done}.", REWORD, note=note)
 
 
-def _go_on_with_candidate(workshop: WorkshopState) -> NextThing | None:
+def _go_on_with_candidate(workshop: WorkshopState) -> Advice | None:
     candidate = workshop.candidate
     if candidate is None:
         return None
@@ -211,18 +211,18 @@ def _go_on_with_candidate(workshop: WorkshopState) -> NextThing | None:
             f"{candidate.judge.name} agrees with people on {candidate.share} of the half you may "
             "look at. No judge is in use to hold it against."
         )
-        return NextThing(sentence, DECIDE, use)
+        return Advice(sentence, DECIDE, use)
     return _hold_against(workshop, candidate, in_use)
 
 
-def _without_figure(workshop: WorkshopState, candidate: Contender) -> NextThing:
+def _without_figure(workshop: WorkshopState, candidate: Contender) -> Advice:
     if workshop.figures.behind:
-        return NextThing(COUNTING, REWORD)
+        return Advice(COUNTING, REWORD)
     sentence = f"{candidate.judge.name} has no figure yet: nobody has voted on what it answered."
-    return NextThing(sentence, REWORD, _REWORD)
+    return Advice(sentence, REWORD, _REWORD)
 
 
-def _ask_more(workshop: WorkshopState, candidate: Contender, step: NextStep) -> NextThing:
+def _ask_more(workshop: WorkshopState, candidate: Contender, step: NextStep) -> Advice:
     name, items = candidate.judge.name, number_of(step.items, workshop.noun)
     if step.step == "first":
         sentence, words = f"{name} was not asked yet.", f"Try it on {items}"
@@ -231,12 +231,12 @@ def _ask_more(workshop: WorkshopState, candidate: Contender, step: NextStep) -> 
         if candidate.share:
             sentence += f" and agrees with people on {candidate.share}"
         sentence, words = f"{sentence}. That is too few to tell.", f"Ask it about {items} more"
-    return NextThing(
+    return Advice(
         sentence, REWORD, workshop.post(words, "ask-variant", candidate.judge), cost_of(step)
     )
 
 
-def _hold_against(workshop: WorkshopState, variant: Contender, opponent: Contender) -> NextThing:
+def _hold_against(workshop: WorkshopState, variant: Contender, opponent: Contender) -> Advice:
     name, opponent_name = variant.judge.name, opponent.judge.name
     points = 100 * ((variant.value or 0) - (opponent.value or 0))
     half_text = "on the half you may look at"
@@ -244,7 +244,7 @@ def _hold_against(workshop: WorkshopState, variant: Contender, opponent: Contend
     if points <= 0:
         sentence = f"{name} is no better than {opponent_name} {half_text} ({shares})."
         drop = workshop.post(f"Drop {name}", "drop-variant", variant.judge)
-        return NextThing(sentence, REWORD, _REWORD, others=[drop])
+        return Advice(sentence, REWORD, _REWORD, others=[drop])
     sentence = (
         f"{name} is ahead of {opponent_name} by {number_of(max(1, round(points)), 'point')} "
         f"{half_text} ({shares}). That can be luck: check it once on the half you have not seen."
@@ -252,22 +252,22 @@ def _hold_against(workshop: WorkshopState, variant: Contender, opponent: Contend
     unseen = number_of(workshop.unseen, f"unseen {workshop.noun}")
     if variant.step is not None:
         ask = workshop.post(f"Ask {name} about the unseen half", "ask-variant", variant.judge)
-        return NextThing(sentence, CHECK, ask, f"{unseen}, {cost_of(variant.step)}; then the check")
+        return Advice(sentence, CHECK, ask, f"{unseen}, {cost_of(variant.step)}; then the check")
     look = f"look {len(workshop.history.looks) + 1}"
     check = workshop.post(f"Check {name} against {opponent_name}", "look-held-out", variant.judge)
-    return NextThing(sentence, CHECK, check, f"{unseen} · {look} · {REPORTS_STAY}")
+    return Advice(sentence, CHECK, check, f"{unseen} · {look} · {REPORTS_STAY}")
 
 
-def _without_judge(workshop: WorkshopState) -> NextThing | None:
+def _without_judge(workshop: WorkshopState) -> Advice | None:
     if workshop.in_use is not None:
         return None
     if not workshop.is_counted:
-        return NextThing(COUNTING, LOOK)
+        return Advice(COUNTING, LOOK)
     write = Action("Write a wording", "#add-title")
-    return NextThing("No judge has answered here yet: write the first wording.", REWORD, write)
+    return Advice("No judge has answered here yet: write the first wording.", REWORD, write)
 
 
-def _look(workshop: WorkshopState) -> NextThing | None:
+def _look_at_disagreements(workshop: WorkshopState) -> Advice | None:
     in_use = workshop.in_use
     if in_use is None or not workshop.disagreements or workshop.sorted:
         return None
@@ -276,10 +276,10 @@ def _look(workshop: WorkshopState) -> NextThing | None:
         f"{in_use.judge.name} agrees with people on {in_use.share} of the half you may look at. "
         f"They disagree on {pairs}: who is right?"
     )
-    return NextThing(sentence, LOOK, Action("Look at them", "#disagreements"))
+    return Advice(sentence, LOOK, Action("Look at them", "#disagreements"))
 
 
-def _reword(workshop: WorkshopState) -> NextThing:
+def _reword_judge(workshop: WorkshopState) -> Advice:
     in_use = workshop.in_use
     name = in_use.judge.name if in_use else "The judge"
     share = in_use.share if in_use else ""
@@ -288,7 +288,7 @@ def _reword(workshop: WorkshopState) -> NextThing:
     if workshop.disagreements:
         pairs = listed_number(workshop.disagreements, workshop.noun)
         sorting = f"You sorted {workshop.sorted} of {pairs} on which they disagree. "
-    return NextThing(f"{agrees}{sorting}Now change its words.", REWORD, _REWORD)
+    return Advice(f"{agrees}{sorting}Now change its words.", REWORD, _REWORD)
 
 
 def listed_number(number: int, noun: str) -> str:
@@ -327,7 +327,7 @@ def picture(workshop: WorkshopState) -> Plot | None:
         share = contender.figure.overall
         if share.value is None:
             continue
-        note = _beside(workshop, contender, in_use, share.interval)
+        note = _difference_note(workshop, contender, in_use, share.interval)
         is_first = contender is first or (first is not None and contender.judge == first.judge)
         rows.append(
             IntervalRow(
@@ -341,7 +341,7 @@ def picture(workshop: WorkshopState) -> Plot | None:
     return lay_out_plot(rows, levels, title="Agreement with people on the tuning half")
 
 
-def _beside(
+def _difference_note(
     workshop: WorkshopState,
     contender: Contender,
     in_use: Contender | None,

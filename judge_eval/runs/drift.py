@@ -239,7 +239,7 @@ def _settle(watch: Watch, *, is_used_up: bool) -> None:
 def _announce(watch: Watch, evidence: float, anchors: int) -> None:
     judge, run = watch.judge, watch.judge.run
     basis = f"(evidence {odds(evidence)}, {number_of(anchors, 'anchor')})"
-    words = f"{_changed(watch)} {basis}."
+    words = f"{_change_in_words(watch)} {basis}."
     run.record(EVENT, words, judge=str(judge.pk), direction=watch.direction)
     about = {"run": str(run.pk), "name": run.name, "judge": str(judge.pk)}
     about |= {"judge_name": judge.name, "direction": watch.direction, "since": str(watch.since)}
@@ -296,7 +296,7 @@ def set_anchors(run: Run, a_day: int, actor: User | None) -> None:
     run.anchors_a_day = a_day
 
 
-def _changed(watch: Watch) -> str:
+def _change_in_words(watch: Watch) -> str:
     since = f"since about {watch.since:%-d %B %Y}"
     return f"{watch.judge.name} has changed: it is {watch.direction} {since}"
 
@@ -305,7 +305,7 @@ def state_of(watch: Watch) -> str:
     """Say what a watch has found."""
     name = watch.judge.name
     if watch.direction:
-        return f"{_changed(watch)}. What the board says of it is of its earlier answers."
+        return f"{_change_in_words(watch)}. What the board says of it is of its earlier answers."
     if watch.ended_at:
         ended = f"{watch.ended_at:%-d %B %Y}"
         return (
@@ -337,13 +337,13 @@ def floating_models(run: Run) -> dict[UUID, str]:
     ):
         names[provider, model].update(reported)
     notes = {
-        judge.pk: _on_names(judge, sorted(names[judge.provider, judge.model] - {""}))
+        judge.pk: _names_warning(judge, sorted(names[judge.provider, judge.model] - {""}))
         for judge in judges
     }
     return {pk: note for pk, note in notes.items() if note}
 
 
-def _on_names(judge: Judge, reported: Sequence[str]) -> str:
+def _names_warning(judge: Judge, reported: Sequence[str]) -> str:
     if len(reported) > 1:
         return f"{judge.model} has answered as {listed(reported)}."
     if names := [name for name in judge.model_names if name.endswith(_FLOATS)]:
@@ -386,14 +386,14 @@ def _questions(verdict: Verdict) -> dict[JudgePart, list[ModelQuestion]]:
         questions[model] = [question_of(call, provider) for call in calls]
         if obstacle := providers.lacks_key(questions[model][0].provider):
             raise CallFailed(obstacle, was_sent=False)
-    if obstacle := _too_dear(run, [*chain.from_iterable(questions.values())]):
+    if obstacle := _budget_obstacle(run, [*chain.from_iterable(questions.values())]):
         raise CallFailed(obstacle, was_sent=False)
     for model, model_questions in questions.items():
         _take_places(model_questions[0].provider, model.id, len(model_questions))
     return questions
 
 
-def _too_dear(run: Run, questions: Sequence[ModelQuestion]) -> str:
+def _budget_obstacle(run: Run, questions: Sequence[ModelQuestion]) -> str:
     if run.budget_nano is None:
         return ""
     if unpriced := {question.call.model for question in questions if question.lacks_price}:

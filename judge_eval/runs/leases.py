@@ -96,14 +96,18 @@ def claim(
     return calls
 
 
-def _free(now: datetime) -> Q:
+def _free_calls(now: datetime) -> Q:
     return Q(not_before__lte=now) & leases.free(now)
 
 
 def _providers(runs: Sequence[UUID]) -> list[str]:
     """Return the providers with free calls: fewest out first, then the longest wait."""
     now = timezone.now()
-    free = waiting_calls(runs).filter(_free(now), provider=OuterRef("name")).order_by("not_before")
+    free = (
+        waiting_calls(runs)
+        .filter(_free_calls(now), provider=OuterRef("name"))
+        .order_by("not_before")
+    )
     out = calls_out(now).filter(provider=OuterRef("name")).order_by().values("provider")
     return list(
         Provider.objects.annotate(since=Subquery(free.values("not_before")[:1]))
@@ -159,7 +163,7 @@ def _next_calls(
     for run in runs:
         free = (
             waiting_calls([run])
-            .filter(_free(now), provider=provider.name)
+            .filter(_free_calls(now), provider=provider.name)
             .exclude(model__in=paused(provider, now))
             # A call whose late answer is being written down at this moment is no longer free.
             .select_for_update(no_key=True, skip_locked=True)
@@ -243,7 +247,7 @@ def allowed(provider: Provider, now: datetime, out: int, worker: UUID) -> int:
     if not provider.requests_per_minute:
         return free
     behind = now - _next_start(provider, now)
-    return min(free, behind // _gap(provider) + 1 if behind >= timedelta(0) else 0)
+    return min(free, behind // _start_interval(provider) + 1 if behind >= timedelta(0) else 0)
 
 
 def wait_for_share(provider: Provider, now: datetime, worker: UUID, *, is_waiting: bool) -> None:
@@ -258,7 +262,7 @@ def wait_for_share(provider: Provider, now: datetime, worker: UUID, *, is_waitin
 
 def count_starts(provider: Provider, now: datetime, number: int) -> None:
     if provider.requests_per_minute:
-        provider.next_start_at = _next_start(provider, now) + number * _gap(provider)
+        provider.next_start_at = _next_start(provider, now) + number * _start_interval(provider)
         provider.save(update_fields=["next_start_at"])
 
 
@@ -294,7 +298,7 @@ def _next_start(provider: Provider, now: datetime) -> datetime:
     return max(start or now, now - BURST)
 
 
-def _gap(provider: Provider) -> timedelta:
+def _start_interval(provider: Provider) -> timedelta:
     """Return the time between two starts: even with a burst, no minute holds more calls."""
     return max((MINUTE + BURST) / (provider.requests_per_minute or 1), timedelta.resolution)
 

@@ -126,7 +126,7 @@ def config_of(run: Run) -> RunConfig:
     return parse(run.config)
 
 
-def copied(run: Run) -> RunConfig:
+def copied_config(run: Run) -> RunConfig:
     """Return the config of a run for a copy of it, with a name that says so."""
     config = config_of(run)
     if run.is_given:
@@ -146,7 +146,7 @@ def start(run_id: UUID) -> Run:
             if spec.type != ONE_MODEL:  # a draft that a bundle brought has its config alone
                 run.judges.filter(name=spec.id, recipe__isnull=True).update(recipe=recipe_of(spec))
         forget_trials(run)
-        Call.objects.bulk_create(_planned(run, config), batch_size=AT_ONCE)
+        Call.objects.bulk_create(_planned_calls(run, config), batch_size=AT_ONCE)
         run.started_at = timezone.now()
         state.set_state(run, Run.State.GENERATING)
         record_objects(run)
@@ -164,7 +164,7 @@ def forget_trials(run: Run) -> None:
     calls.delete()
 
 
-def _planned(run: Run, config: RunConfig) -> list[Call]:
+def _planned_calls(run: Run, config: RunConfig) -> list[Call]:
     mode = state.mode_of(run)
     helpers = RunPlanHelpers(run, mode)
     try:
@@ -274,7 +274,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
     verdicts that come are new entries of the ledger.
     """
     with locked_run(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
-        config = _joined(run, with_examples(run, joining))
+        config = _joined_config(run, with_examples(run, joining))
         are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
         if not are_baselines and not has_outputs(run.queue):
             raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")
@@ -320,7 +320,7 @@ def _refuse_same(run: Run, judges: Sequence[Judge]) -> None:
         names[judge.fingerprint] = judge.name
 
 
-def _joined(run: Run, joining: JoiningJudges) -> RunConfig:
+def _joined_config(run: Run, joining: JoiningJudges) -> RunConfig:
     """Return the config of a run with the judges that join it; of given outputs it is the first."""
     joins = joining.model_dump(mode="json")
     usual = joining.provider
@@ -383,7 +383,7 @@ def retry_failed(run_id: UUID, like: Call | None = None) -> int:
     """
     others = set(Run.State) - {Run.State.DRAFT, Run.State.STOPPED}
     with locked_run(run_id, *others, otherwise="start or resume it first") as run:
-        failed = run.calls.filter(_has_failed() if like is None else same_failure(like))
+        failed = run.calls.filter(_can_be_retried() if like is None else same_failure(like))
         _, calls, attempts = _reset_failed(run, failed)
         drawings = 0 if like else _draw_again(run)
         if calls or drawings:
@@ -416,7 +416,7 @@ def ask_missing(run_id: UUID, judge: Judge, items: QuerySet[Item]) -> int:
     ) as run:
         if judge.name not in [spec["id"] for spec in (run.config or {}).get("judges", ())]:
             return 0
-        failed = run.calls.filter(_has_failed(), verdict__judge=judge, verdict__item__in=items)
+        failed = run.calls.filter(_can_be_retried(), verdict__judge=judge, verdict__item__in=items)
         again, _, attempts = _reset_failed(run, failed)
         missing = again + state.want_verdicts(run, [judge], items)
         if missing:
@@ -449,8 +449,8 @@ def _draw_again(run: Run) -> int:
     Their pairs are wanted again, and so are those of drawings that another run had drawn since.
     """
     fields = {"state": Picture.State.WAITING, "error": "", "leased_until": None}
-    pictures = _undrawn(run).update(**fields)
-    back = list(_left_out_for_nothing(run).values_list("pk", flat=True))
+    pictures = _undrawn_pictures(run).update(**fields)
+    back = list(_drawable_pairs(run).values_list("pk", flat=True))
     failed = Verdict.objects.filter(item__in=back, state=Verdict.State.FAILED)
     _reset(failed.filter(calls__isnull=True))
     Item.objects.filter(pk__in=back).update(unusable="")
@@ -458,12 +458,12 @@ def _draw_again(run: Run) -> int:
     return pictures or len(back)
 
 
-def _undrawn(run: Run) -> QuerySet[Picture]:
+def _undrawn_pictures(run: Run) -> QuerySet[Picture]:
     """Return a run's drawings that failed and may yet be drawn: screening let them through."""
     return used_pictures(run).filter(state=Picture.State.FAILED, is_refused=False)
 
 
-def _left_out_for_nothing(run: Run) -> QuerySet[Item]:
+def _drawable_pairs(run: Run) -> QuerySet[Item]:
     """Return pairs that are left out because of a drawing that has not failed any more."""
     failed = Picture.objects.filter(state=Picture.State.FAILED)
     a, b = (Exists(failed.filter(inferences=OuterRef(side))) for side in ("a", "b"))
@@ -472,12 +472,12 @@ def _left_out_for_nothing(run: Run) -> QuerySet[Item]:
 
 
 def can_retry(run: Run) -> bool:
-    again = (run.calls.filter(_has_failed()), _undrawn(run), _left_out_for_nothing(run))
+    again = (run.calls.filter(_can_be_retried()), _undrawn_pictures(run), _drawable_pairs(run))
     is_ready = run.state not in (Run.State.DRAFT, Run.State.STOPPED)
     return is_ready and any(rows.exists() for rows in again)
 
 
-def _has_failed() -> Q:
+def _can_be_retried() -> Q:
     """Say it of calls without an answer, and of those that two models have answered together."""
     is_failed = Q(state=Call.State.FAILED) & ~Q(purpose__in=TRIALS) & ~Q(error=LEFT_OUT)
     return is_failed | Q(answered_by_another(), state=Call.State.DONE)
@@ -487,21 +487,21 @@ def duplicate(run_id: UUID) -> Run:
     """Draft a run with the same config: calls that are the same are answered from storage."""
     run = Run.objects.select_related("queue__project").get(pk=run_id)
     try:
-        return create(run.queue.project, copied(run))
+        return create(run.queue.project, copied_config(run))
     except ConfigInvalid as invalid:
         raise LifecycleRefused("; ".join(map(str, invalid.errors)) + ".") from invalid
 
 
 def archive(run_id: UUID) -> Run:
     """Leave a run out of lists; it can still be read, and voted on."""
-    return _archived(run_id, timezone.now())
+    return _set_archived(run_id, timezone.now())
 
 
 def unarchive(run_id: UUID) -> Run:
-    return _archived(run_id, None)
+    return _set_archived(run_id, None)
 
 
-def _archived(run_id: UUID, since: datetime | None) -> Run:
+def _set_archived(run_id: UUID, since: datetime | None) -> Run:
     Run.objects.filter(pk=run_id).update(archived_at=since)
     return Run.objects.get(pk=run_id)
 

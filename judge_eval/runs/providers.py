@@ -165,7 +165,7 @@ def _client(endpoint: Endpoint, model: str) -> "Embedder":
     return EmbeddingClient(endpoint, model)
 
 
-class _OfProvider(Part):
+class _ProviderOptions(Part):
     provider: Annotated[Line, Field(max_length=50), _checked(_check_provider)]
     model: Name
 
@@ -175,7 +175,7 @@ class _OfProvider(Part):
         return _client(endpoint_of(row), self.model)
 
 
-class _OfAddress(Part):
+class _AddressOptions(Part):
     base_url: Annotated[Line, Field(max_length=500), _checked(validate_base_url)]
     key_variable: Annotated[Line, Field(max_length=100), _checked(_check_variable)] | None = None
     model: Name
@@ -186,7 +186,7 @@ class _OfAddress(Part):
         return _client(endpoint_of(row), self.model)
 
 
-class _OfFolder(Part):
+class _FolderOptions(Part):
     local: Annotated[Line, Field(max_length=4_000)]
 
     def embedder(self) -> "Embedder":
@@ -196,10 +196,10 @@ class _OfFolder(Part):
 
 
 # Exactly one of these keys says where; the last two say it of this machine, or of any other.
-_KINDS: Final[dict[str, type[_OfProvider | _OfAddress | _OfFolder]]] = {
-    "provider": _OfProvider,
-    "base_url": _OfAddress,
-    "local": _OfFolder,
+_KINDS: Final[dict[str, type[_ProviderOptions | _AddressOptions | _FolderOptions]]] = {
+    "provider": _ProviderOptions,
+    "base_url": _AddressOptions,
+    "local": _FolderOptions,
 }
 
 

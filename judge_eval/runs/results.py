@@ -148,10 +148,10 @@ def hold_hopeless(run: Run, purpose: str, provider: str, model: str) -> list[Cal
     if not is_hopeless or model_calls.filter(state=Call.State.DONE).exists():
         return []
     with transaction.atomic():
-        calls = _waiting(model_calls)
+        calls = _lock_waiting(model_calls)
         if calls:
             reason = failed.filter(attempts__gt=0).values_list("error", flat=True).first()
-            _hold(run, calls, reason or "")
+            _hold_calls(run, calls, reason or "")
             text = f"{model} failed on every call so far: {number_of(len(calls), 'call')} not made."
             run.record("held", text, model=model)
     return calls
@@ -164,21 +164,21 @@ def hold_left_out(run: Run) -> list[Call]:
     if not judges:
         return []
     with transaction.atomic():
-        calls = _waiting(run.calls.filter(verdict__judge__in=judges))
+        calls = _lock_waiting(run.calls.filter(verdict__judge__in=judges))
         if calls:
-            _hold(run, calls, LEFT_OUT)
+            _hold_calls(run, calls, LEFT_OUT)
             run.record("held", f"{number_of(len(calls), 'call')} held: their judge is left out.")
     return calls
 
 
-def _waiting(calls: QuerySet[Call]) -> list[Call]:
+def _lock_waiting(calls: QuerySet[Call]) -> list[Call]:
     """Lock those of some calls that wait and that no worker is at."""
     waiting = calls.filter(free(timezone.now()), state=Call.State.WAITING)
     locked = waiting.select_for_update(of=("self",), no_key=True, skip_locked=True)
     return list(locked.order_by("pk"))
 
 
-def _hold(run: Run, calls: Sequence[Call], reason: str) -> None:
+def _hold_calls(run: Run, calls: Sequence[Call], reason: str) -> None:
     """Write down that calls failed though they were not made, and what was set aside is free."""
     fields = _failed(reason, "") | _FREE
     Call.objects.filter(pk__in=[call.pk for call in calls]).update(**fields)
@@ -212,7 +212,7 @@ def fields_of(answer: CallAnswer) -> Fields:
         **_FREE,
         "request_hash": answer.question.request_hash,
         "reserved_nano": 0,
-        "cost_nano": _sum(call.cost_nano, cost),
+        "cost_nano": _add_cost(call.cost_nano, cost),
     }
     if reply is None:
         assert answer.failure is not None
@@ -221,7 +221,7 @@ def fields_of(answer: CallAnswer) -> Fields:
     if answer.stored is None:
         # Providers may say anything, and the columns hold so much.
         for name in ("prompt_tokens", "completion_tokens"):
-            total = _sum(getattr(call, name), getattr(reply, name))
+            total = _add_cost(getattr(call, name), getattr(reply, name))
             fields[name] = None if total is None else min(total, LARGEST_COUNT)
         fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
     if reply.refusal:
@@ -247,7 +247,7 @@ def fields_of(answer: CallAnswer) -> Fields:
     return fields | {"state": Call.State.DONE, "error": "", "done_at": timezone.now()}
 
 
-def _sum(before: int | None, more: int | None) -> int | None:
+def _add_cost(before: int | None, more: int | None) -> int | None:
     return before if more is None else (before or 0) + more
 
 

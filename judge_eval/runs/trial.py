@@ -74,15 +74,15 @@ def why_lost(call: Call | None) -> str:
 
 def make_call(number: int) -> None:
     """Make a provider's call, once however often this is delivered, and write down the answer."""
-    provider = _take(number)
+    provider = _take_place(number)
     if provider is None or provider.trial is None:
         return
-    fields = _answer_of(provider, provider.trial.model)
+    fields = _call_fields(provider, provider.trial.model)
     waiting = Call.objects.filter(pk=number, state=Call.State.WAITING)
     waiting.update(leased_until=None, lease=None, done_at=timezone.now(), **fields)
 
 
-def _take(number: int) -> Provider | None:
+def _take_place(number: int) -> Provider | None:
     """Take a place among the calls of a provider; say at once where there is none."""
     call = Call.objects.filter(pk=number, state=Call.State.WAITING, attempts=0).first()
     if call is None:
@@ -109,7 +109,7 @@ def _take(number: int) -> Provider | None:
     return None if refused else provider
 
 
-def _answer_of(provider: Provider, model: str) -> dict[str, str | int | float | None]:
+def _call_fields(provider: Provider, model: str) -> dict[str, str | int | float | None]:
     """Ask, and return what the call's row has to say of it."""
     endpoint = providers.endpoint_of(provider)
     endpoint = replace(endpoint, timeout_s=min(endpoint.timeout_s, LONGEST_S))

@@ -39,7 +39,7 @@ def open_for_tuning(run: Run, actor: Voter | None = None) -> None:
     with locked_run(run.pk, *_STATES, otherwise=_LATER) as fresh_run:
         if fresh_run.queue.held_out_from is None:
             tuning_opens.send(Run, run=fresh_run)
-        _change(partial(tuning.open_tuning, fresh_run.queue, actor))
+        _change_tuning(partial(tuning.open_tuning, fresh_run.queue, actor))
         Findings.objects.filter(run=fresh_run).delete()  # they are of both halves
         fresh_run.record("tuning", "Opened for tuning: half of its prompts are held out.")
 
@@ -47,35 +47,37 @@ def open_for_tuning(run: Run, actor: Voter | None = None) -> None:
 def end(run: Run, actor: Voter | None = None) -> None:
     """Show the half that was held out, to everybody and for good."""
     with locked_run(run.pk, *Run.State, otherwise="") as fresh_run:
-        _change(partial(tuning.end_tuning, fresh_run.queue, actor))
+        _change_tuning(partial(tuning.end_tuning, fresh_run.queue, actor))
         Findings.objects.filter(run=fresh_run).delete()  # they are of one half
         fresh_run.record("tuning", "Tuning has ended: the half held out is shown.")
 
 
 def use(run: Run, judge: Judge, actor: Voter | None = None) -> None:
     """Make a judge the one in use: variants are held against it from now on."""
-    _decide(run, partial(tuning.use_judge, run.queue, judge.pk, actor), f"{judge.name} is in use.")
+    _record_decision(
+        run, partial(tuning.use_judge, run.queue, judge.pk, actor), f"{judge.name} is in use."
+    )
 
 
 def drop(run: Run, judge: Judge, actor: Voter | None = None) -> None:
     """Try a variant no further."""
-    _decide(
+    _record_decision(
         run, partial(tuning.drop_judge, run.queue, judge.pk, actor), f"{judge.name} is dropped."
     )
 
 
-def _decide(run: Run, act: Callable[[], None], words: str) -> None:
+def _record_decision(run: Run, act: Callable[[], None], words: str) -> None:
     if not run.queue.is_tuning:
         raise LifecycleRefused("No tuning is open in this run.")
     act()
     run.record("tuning", words)
 
 
-def _change(act: Callable[[], None]) -> None:
+def _change_tuning(act: Callable[[], None]) -> None:
     try:
         act()
-    except tuning.CannotTune as why:
-        raise LifecycleRefused(str(why)) from why
+    except tuning.CannotTune as refusal:
+        raise LifecycleRefused(str(refusal)) from refusal
 
 
 def add(run: Run, joining: JoiningJudges) -> list[Judge]:
@@ -89,16 +91,16 @@ def add(run: Run, joining: JoiningJudges) -> list[Judge]:
 
 def items_of(run: Run, step: Step) -> QuerySet[Item]:
     """Return the items that a variant is asked about by a step and by those before it."""
-    return run.queue.items.filter(_within(step, _first_items(run)))
+    return run.queue.items.filter(_step_filter(step, _first_items(run)))
 
 
 def _first_items(run: Run) -> list[UUID]:
     # By their numbers, which were drawn: an order of a file may have to do with who is right.
-    tuning_items = run.queue.items.filter(_within("tuning")).order_by("pk")
+    tuning_items = run.queue.items.filter(_step_filter("tuning")).order_by("pk")
     return list(tuning_items.values_list("pk", flat=True)[:FIRST_ITEMS])
 
 
-def _within(step: Step, first: Sequence[UUID] = (), item: str = "") -> Q:
+def _step_filter(step: Step, first: Sequence[UUID] = (), item: str = "") -> Q:
     usable = {f"{item}unusable": "", f"{item}lacks_output": False}
     if step == "first":
         return Q(**usable, **{f"{item}pk__in": first})
@@ -125,9 +127,9 @@ def next_steps(run: Run, judges: Sequence[Judge]) -> dict[UUID, NextStep]:
     if not judges:
         return {}
     first = _first_items(run)
-    about = {step: Count("pk", filter=_within(step, first)) for step in STEPS}
+    about = {step: Count("pk", filter=_step_filter(step, first)) for step in STEPS}
     totals = run.queue.items.aggregate(**about)
-    about = {step: Count("pk", filter=_within(step, first, "item__")) for step in STEPS}
+    about = {step: Count("pk", filter=_step_filter(step, first, "item__")) for step in STEPS}
     rows: Any = Verdict.objects.filter(judge__in=judges).order_by().values("judge")
     existing = {row.pop("judge"): row for row in rows.annotate(**about)}
     left: dict[Judge, tuple[Step, int]] = {}

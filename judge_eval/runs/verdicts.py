@@ -150,15 +150,15 @@ def verdict_or_calls(
         judge = verdict.judge if verdict.judge.recipe else _competitor(verdict, calls)
     except AnswersMissing as asks:
         if any(call.error == LEFT_OUT for call in calls):
-            return _failed(LEFT_OUT), []
+            return _failed_fields(LEFT_OUT), []
         return None, calls_for(verdict, asks.models)
     except (NoVerdict, HookFailed) as reason:
         helpers.write()
-        return _failed(storable(reason, LONGEST_ERROR) or "it came to no verdict"), []
+        return _failed_fields(storable(reason, LONGEST_ERROR) or "it came to no verdict"), []
     helpers.write()
     latencies = [call.latency_ms for call in calls if call.latency_ms is not None]
     return {
-        **_done(verdict.item, answer, _order({call.order for call in calls})),
+        **_done_fields(verdict.item, answer, _order({call.order for call in calls})),
         "judge": judge,
         "sample_consistency": answer.sample_consistency,
         "latency_ms": sum(latencies) if latencies else None,
@@ -192,7 +192,7 @@ def answer_of(verdict: Verdict, helpers: RunJudgeHelpers) -> Answer:
     assert isinstance(kind, JudgeType)
     with calling(kind, "verdict", NoVerdict, AnswersMissing, HookFailed):
         answer = kind.verdict(spec_of(judge), helpers)
-        return _checked(answer, verdict) if judge.recipe else answer
+        return _checked_answer(answer, verdict) if judge.recipe else answer
 
 
 def spec_of(judge: Judge) -> JudgeSpec:
@@ -247,10 +247,10 @@ def answer_by_calls(verdict: Verdict, calls: Sequence[Call]) -> Answer:
     rates = [rate for _, rate in samples.values()]
     answer = answer_in({order: raw for order, (raw, _) in samples.items()})
     consistency = sum(rates) / len(rates) if len(calls) > len(samples) else None
-    return _as_answer(answer, sample_consistency=consistency)
+    return _answer_of_combined(answer, sample_consistency=consistency)
 
 
-def _as_answer(answer: Combined, sample_consistency: float | None = None) -> Answer:
+def _answer_of_combined(answer: Combined, sample_consistency: float | None = None) -> Answer:
     return Answer(
         winner=answer.winner,
         reason=answer.reason,
@@ -277,7 +277,7 @@ def _first_name(judge: UUID, provider: str, model: str) -> str:
     return answered.values_list("reported_model", flat=True).first() or ""
 
 
-def _checked(answer: object, verdict: Verdict) -> Answer:
+def _checked_answer(answer: object, verdict: Verdict) -> Answer:
     """Refuse what no ballot knows: an extension may return anything."""
     if not isinstance(answer, Answer):
         raise TypeError(f"it returned {type(answer).__name__}, no Answer")
@@ -295,11 +295,11 @@ def _order(orders: Collection[str]) -> str:
     return Verdict.Order.BOTH if len(orders) == 2 else next(iter(orders), Verdict.Order.STORED)
 
 
-def _failed(error: str) -> Fields:
+def _failed_fields(error: str) -> Fields:
     return {"state": Verdict.State.FAILED, "error": error}
 
 
-def _done(item: Item, answer: Answer, order: str) -> Fields:
+def _done_fields(item: Item, answer: Answer, order: str) -> Fields:
     kind, options = kind_of(item.queue), options_of(item.queue)
     # Of a single output nothing stood first.
     picks = list(answer.picks) if "orders" in kind.figures else []
@@ -410,9 +410,11 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str) -> Fields:
         if (opinion := _opinion(judge, item, order))
     }
     if not raw:
-        return _failed(f"no provider answers for {judge.name!r}")
-    answer = _as_answer(answer_in(raw))
-    return _done(item, answer, _order(raw)) | {"latency_ms": (perf_counter() - started) * 1000}
+        return _failed_fields(f"no provider answers for {judge.name!r}")
+    answer = _answer_of_combined(answer_in(raw))
+    return _done_fields(item, answer, _order(raw)) | {
+        "latency_ms": (perf_counter() - started) * 1000
+    }
 
 
 def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
@@ -490,11 +492,13 @@ def changed_entries(
         couple_items(queue, [item for item in first if item.queue == queue])
     entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in items}
     return [
-        entry for pk, entry in entries.items() if _covered(entry.payload) != _covered(last.get(pk))
+        entry
+        for pk, entry in entries.items()
+        if _covered_fields(entry.payload) != _covered_fields(last.get(pk))
     ]
 
 
-def _covered(payload: JsonObject | None) -> JsonObject:
+def _covered_fields(payload: JsonObject | None) -> JsonObject:
     # How many votes it wants is told by entries of another kind, too.
     return {name: value for name, value in (payload or {}).items() if name != "votes_wanted"}
 
