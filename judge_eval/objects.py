@@ -110,13 +110,6 @@ def _with_optional_fields(row: Model) -> JsonObject:
     return _covered_fields(row) | {name: value for name in names if (value := getattr(row, name))}
 
 
-def _item_form(item: Item) -> JsonObject:
-    # Whether a curator excluded an item follows from decisions in the ledger.
-    unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
-    outputs = [_covered_fields(output) for output in item.outputs]
-    return _covered_fields(item) | {"unusable": unusable, "outputs": outputs}
-
-
 def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the hash of an item's private texts; none where a public bundle brought the run."""
     salt = item.queue.run.private_salt
@@ -134,7 +127,11 @@ def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
 
 def item_hashes(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return what a `verdicts` entry holds of its item and of the texts of it."""
-    return {"item": _hashed(item.queue.run.salt, _item_form(item)), **_texts(item, verdicts)}
+    # Whether a curator excluded an item follows from decisions in the ledger.
+    unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
+    outputs = [_covered_fields(output) for output in item.outputs]
+    form = _covered_fields(item) | {"unusable": unusable, "outputs": outputs}
+    return {"item": _hashed(item.queue.run.salt, form), **_texts(item, verdicts)}
 
 
 def verdict_hash(run: Run, verdict: Verdict) -> str:
@@ -374,8 +371,10 @@ def _item_differences(
         yield from _find_change(title, item_hashes(item, verdicts)["item"], payload["item"])
     if has_texts and "texts" in hashes:
         yield from _find_change(f"texts of {title}", hashes["texts"], payload.get("texts"))
-    if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
-        yield Difference(f"{title} is closed", True, False, is_correctable=False)
+    if item.opened_at is None and not item.unusable:
+        drawings = [output.picture_id for output in item.outputs if output.picture_id]
+        if not Picture.objects.filter(pk__in=drawings, state=Picture.State.WAITING).exists():
+            yield Difference(f"{title} is closed", True, False, is_correctable=False)
 
 
 def _verdict_differences(
@@ -396,11 +395,6 @@ def _verdict_differences(
             yield from _find_change(verdict_title, current, before)
     for judge in sealed:
         yield Difference(f"verdict of judge {judge} on {title}", None, "", is_correctable=False)
-
-
-def _waits_for_drawing(item: Item) -> bool:
-    drawings = [output.picture_id for output in item.outputs if output.picture_id]
-    return Picture.objects.filter(pk__in=drawings, state=Picture.State.WAITING).exists()
 
 
 def _find_change(title: str, stored: object, sealed: object) -> Iterator[Difference]:

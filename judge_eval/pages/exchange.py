@@ -140,18 +140,14 @@ def _draft(request: HttpRequest, job: Import) -> HttpResponse:
     return render(request, "judge_eval/import_draft.html", context, status=status)
 
 
-def _ask_columns(number: int) -> str:
-    if not number:
-        return "No row could be read yet."
-    named = "this column is" if number == 1 else f"these {in_words(number)} columns are"
-    return f"Say what {named}."
-
-
 def _preview_in_words(preview: Preview, form: ImportForm) -> str:
     """Say in a sentence what files hold, as far as it is understood, and what is missing."""
     counts, columns = preview.counts, len(preview.columns)
+    if form.is_unknown and columns:
+        named = "this column is" if columns == 1 else f"these {in_words(columns)} columns are"
+        return f"Say what {named}."
     if form.is_unknown or not counts.items:
-        return _ask_columns(columns if form.is_unknown else 0)
+        return "No row could be read yet."
     people = "one person" if counts.voters == 1 else f"{counts.voters:,} people"
     judges = "one judge" if counts.judges == 1 else f"{counts.judges:,} judges"
     parts = [number_of(counts.items, preview.shape)]

@@ -453,8 +453,11 @@ class ImportForm(RunProjectForm):
         role = self.posted.get(f"column-{number}", usual)
         role = role if role in dict(options) else usual
         guess = "" if role else mapping.nearest(column, shape.fields)
+        if not self.posted.get("rarer"):
+            names = {"", *MEANINGS[self.shape_name], role}
+            options = [option for option in options if option[0] in names]
         return ColumnChoice(
-            self._with_usual_options(Choice(f"column-{number}", column, options, role)),
+            Choice(f"column-{number}", column, options, role),
             guess.replace("_", " "),
             " · ".join(self.preview.examples.get(column, ())),
             self._values(number, column, role),
@@ -479,13 +482,6 @@ class ImportForm(RunProjectForm):
         rarer |= {group: GROUPS[group] for group in shape.groups}
         self.rarer_number = len(rarer)
         return [("", "not read"), *usual.items(), *rarer.items()]
-
-    def _with_usual_options(self, role: Choice) -> Choice:
-        """Return a choice with the usual meanings alone, and what is chosen."""
-        if self.posted.get("rarer"):
-            return role
-        usual = {"", *MEANINGS[self.shape_name], role.selected}
-        return role._replace(options=[entry for entry in role.options if entry[0] in usual])
 
     def _values(self, number: int, column: str, role: str) -> list[Choice]:
         """What each value stands for, where not all of them are choices of a pair."""

@@ -201,7 +201,12 @@ def _forms(request: HttpRequest, run: Run) -> Context:
     forms = _leaving_out(request, run)
     if run.state not in lifecycle.JOINABLE or not can(request.user, "run", run.queue.project_id):
         return forms
-    return {"joining": JoiningForm(run), **_watching(run), **forms}
+    forms["joining"] = JoiningForm(run)
+    if obstacle := drift.why_unwatched(run):
+        return forms | {"unwatched": obstacle}
+    watching = AnchorsForm(initial={"anchors": run.anchors_a_day}, label_suffix="")
+    watches = [drift.state_of(watch) for watch in drift.watches_of(run)]
+    return forms | {"watching": watching, "watches": watches}
 
 
 class AnchorsForm(forms.Form):
@@ -211,15 +216,6 @@ class AnchorsForm(forms.Form):
         label="Items to ask each judge about again, a day",
         help_text="0: none. What is asked is paid from the run's budget.",
     )
-
-
-def _watching(run: Run) -> Context:
-    if obstacle := drift.why_unwatched(run):
-        return {"unwatched": obstacle}
-    return {
-        "watching": AnchorsForm(initial={"anchors": run.anchors_a_day}, label_suffix=""),
-        "watches": [drift.state_of(watch) for watch in drift.watches_of(run)],
-    }
 
 
 @run_action("run")

@@ -144,7 +144,12 @@ def _decide_check(workshop: WorkshopState) -> Advice | None:
         "wait": (Action("Invite people", people), [keep, drop]),
     }[check.verb]
     sentence = check_in_words(check, variant.judge.name, opponent.judge.name, workshop.noun)
-    return Advice(sentence, DECIDE, action, _gap_in_words(check, variant), others)
+    note = ""
+    if check.share is not None and variant.value is not None:
+        gap = 100 * (variant.value - check.share)
+        than = f"{abs(gap):.1f} points {'less' if gap >= 0 else 'more'} than on the tuning half"
+        note = f"{percent(check.share)} there: that is {than}"
+    return Advice(sentence, DECIDE, action, note, others)
 
 
 def check_in_words(check: HeldOutCheck, name: str, opponent: str, noun: str) -> str:
@@ -178,14 +183,6 @@ def _missing_votes(check: HeldOutCheck) -> str:
     return f", some {low:,} to {high:,} more votes"
 
 
-def _gap_in_words(check: HeldOutCheck, variant: Contender) -> str:
-    if check.share is None or variant.value is None:
-        return ""
-    gap = 100 * (variant.value - check.share)
-    than = f"{abs(gap):.1f} points {'less' if gap >= 0 else 'more'} than on the tuning half"
-    return f"{percent(check.share)} there: that is {than}"
-
-
 def _wait_for_answers(workshop: WorkshopState) -> Advice | None:
     contender = next((c for c in workshop.contenders if c.waiting), None)
     if contender is None:
@@ -203,7 +200,11 @@ def _go_on_with_candidate(workshop: WorkshopState) -> Advice | None:
     if candidate.step is not None and candidate.step.step != "all":
         return _ask_more(workshop, candidate, candidate.step)
     if candidate.value is None:
-        return _without_figure(workshop, candidate)
+        if workshop.figures.behind:
+            return Advice(COUNTING, REWORD)
+        name = candidate.judge.name
+        sentence = f"{name} has no figure yet: nobody has voted on what it answered."
+        return Advice(sentence, REWORD, _REWORD)
     in_use = workshop.in_use
     if in_use is None or in_use.value is None:
         use = workshop.post(f"Use {candidate.judge.name}", "use-judge", candidate.judge)
@@ -213,13 +214,6 @@ def _go_on_with_candidate(workshop: WorkshopState) -> Advice | None:
         )
         return Advice(sentence, DECIDE, use)
     return _hold_against(workshop, candidate, in_use)
-
-
-def _without_figure(workshop: WorkshopState, candidate: Contender) -> Advice:
-    if workshop.figures.behind:
-        return Advice(COUNTING, REWORD)
-    sentence = f"{candidate.judge.name} has no figure yet: nobody has voted on what it answered."
-    return Advice(sentence, REWORD, _REWORD)
 
 
 def _ask_more(workshop: WorkshopState, candidate: Contender, step: NextStep) -> Advice:

@@ -117,7 +117,10 @@ class _Worker:
         """Ask, collect, write down; return whether there is anything left to do."""
         self._renew()
         is_stopping = self._is_stopping()
-        self._drop_stopped()
+        # Nothing that was set aside for runs that were stopped, or models that are paused, begins.
+        if self._pool.aside().total():
+            runs, paused = set(leases.runs_at_work()), leases.paused_models(timezone.now())
+            self._pool.drop(lambda q: q.call.run_id not in runs or q.model in paused)
         if (is_stopping or not self._claim()) and not self._pool.busy and not self._came.answers:
             self._advance(at_once=True)
             if is_stopping or not leases.waiting_calls(leases.runs_at_work()).exists():
@@ -152,12 +155,6 @@ class _Worker:
             self._renewed = time.monotonic()
         if late > LATE_SECONDS:
             self._claims_from = self._renewed + PAUSE_SECONDS
-
-    def _drop_stopped(self) -> None:
-        """Begin nothing that was set aside for runs that were stopped or models that are paused."""
-        if self._pool.aside().total():
-            runs, paused = set(leases.runs_at_work()), leases.paused_models(timezone.now())
-            self._pool.drop(lambda q: q.call.run_id not in runs or q.model in paused)
 
     def _claim(self) -> bool:
         """Ask as many calls as there are threads for and providers allow; return whether any."""
