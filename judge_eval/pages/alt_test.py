@@ -176,7 +176,6 @@ def _outcome(judge: AltTestJudge, epsilon: str) -> str:
 
 
 def _line(judge: AltTestJudge, epsilon: str) -> Context:
-    """Return the figures of a judge at an epsilon, as the first table shows them."""
     rate, interval = _rate(judge, epsilon), judge.advantage_interval
     outcome = _outcome(judge, epsilon)
     return {

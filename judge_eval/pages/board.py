@@ -132,7 +132,6 @@ def _headline(
     figures: RunFindings | None,
     beside: list[BoardPoint],
 ) -> Context:
-    """Return what is known in words, and what is read aloud when it changes."""
     words, points = "", list[BoardPoint]()
     if figures and (board.votes or part.kind):
         is_at_work = figures.may_stop and may_be_stopped(request, board.run)

@@ -224,7 +224,6 @@ def _makers(item: Item) -> str:
 
 
 def _trial(request: HtmxRequest, run: Run) -> Context:
-    """Return the last trial of a judge of a run as its reader may see it."""
     last = trial.latest(run)
     if last is None:
         return {"trial": None}

@@ -141,7 +141,6 @@ def _draft(request: HttpRequest, job: Import) -> HttpResponse:
 
 
 def _preview_in_words(preview: Preview, form: ImportForm) -> str:
-    """Say in a sentence what files hold, as far as it is understood, and what is missing."""
     counts, columns = preview.counts, len(preview.columns)
     if form.is_unknown and columns:
         named = "this column is" if columns == 1 else f"these {in_words(columns)} columns are"

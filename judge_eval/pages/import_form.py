@@ -541,7 +541,6 @@ class ImportForm(RunProjectForm):
                 self.add_error(None, str(error).removeprefix("mapping."))
 
     def _import_form(self) -> Values:
-        """Return what an import is told, checked as by the API."""
         cleaned = self.cleaned_data
         options = {
             name: cleaned[name]

@@ -350,7 +350,6 @@ class RunForm(RunProjectForm):
         return kind not in ("", Queue.Kind.COMPARISON)
 
     def _items(self) -> Context | None:
-        """Return what is asked of single items, as a config says it."""
         values = self.cleaned_data
         if not self._is_single:
             return None

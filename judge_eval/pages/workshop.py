@@ -286,7 +286,6 @@ def _contenders(run: Run, figures: TuningFigures) -> list[Contender]:
 
 
 def _selected_judge(request: HttpRequest, workshop: WorkshopState) -> Judge | None:
-    """Return the judge whose disagreements are shown: the one named, or the one in use."""
     answering = set(with_verdicts(workshop.run).values_list("pk", flat=True))
     judges = [c.judge for c in workshop.contenders]
     named = (request.GET or request.POST).get("judge", "")

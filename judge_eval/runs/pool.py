@@ -34,8 +34,6 @@ IN_A_ROW = 3
 
 @dataclass
 class _ModelBackoff:
-    """What a model has answered since its last reply."""
-
     refusals: int = 0
     pauses: int = 0
     has_named_time: bool = False

@@ -172,7 +172,6 @@ def hold_left_out(run: Run) -> list[Call]:
 
 
 def _lock_waiting(calls: QuerySet[Call]) -> list[Call]:
-    """Lock those of some calls that wait and that no worker is at."""
     waiting = calls.filter(free(timezone.now()), state=Call.State.WAITING)
     locked = waiting.select_for_update(of=("self",), no_key=True, skip_locked=True)
     return list(locked.order_by("pk"))

@@ -77,7 +77,7 @@ def make_call(number: int) -> None:
     provider = _take_place(number)
     if provider is None or provider.trial is None:
         return
-    fields = _call_fields(provider, provider.trial.model)
+    fields = _ask_model(provider, provider.trial.model)
     waiting = Call.objects.filter(pk=number, state=Call.State.WAITING)
     waiting.update(leased_until=None, lease=None, done_at=timezone.now(), **fields)
 
@@ -109,8 +109,7 @@ def _take_place(number: int) -> Provider | None:
     return None if refused else provider
 
 
-def _call_fields(provider: Provider, model: str) -> dict[str, str | int | float | None]:
-    """Ask, and return what the call's row has to say of it."""
+def _ask_model(provider: Provider, model: str) -> dict[str, str | int | float | None]:
     endpoint = providers.endpoint_of(provider)
     endpoint = replace(endpoint, timeout_s=min(endpoint.timeout_s, LONGEST_S))
     messages = [{"role": "user", "content": QUESTION}]
@@ -213,7 +212,6 @@ def try_judge(run_id: UUID, judge_id: UUID) -> None:
 
 
 def _judge_to_try(run: Run, judge_id: UUID) -> Judge:
-    """Return a judge of a run, or refuse to try it now."""
     if run.state != Run.State.DRAFT:
         raise LifecycleRefused(f"This run is {run.state}; judges are tried in a draft.")
     judge = run.judges.filter(pk=judge_id).exclude(provider=Judge.BASELINE).first()
