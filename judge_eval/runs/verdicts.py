@@ -240,10 +240,7 @@ def answer_by_calls(verdict: Verdict, calls: Sequence[Call]) -> Answer:
         }
         if verdict.judge.recipe:
             # A model of a judge answers by the name by which it has answered first.
-            model = {"provider": calls[0].provider, "model": calls[0].model}
-            answered = Call.objects.filter(verdict__judge=verdict.judge.pk, **model)
-            answered = answered.filter(state=Call.State.DONE).order_by("pk")
-            first = answered.values_list("reported_model", flat=True).first() or ""
+            first = _first_name(verdict.judge.pk, calls[0].provider, calls[0].model)
             _one_name(calls, {first} - {""})
     except NoVerdict as reason:
         return Answer(error=str(reason))
@@ -274,6 +271,12 @@ def _one_name(calls: Sequence[Call], names: Collection[str] = ()) -> str:
 
 
 @lru_cache(maxsize=1000)
+def _first_name(judge: UUID, provider: str, model: str) -> str:
+    calls = Call.objects.filter(verdict__judge=judge, provider=provider, model=model)
+    answered = calls.filter(state=Call.State.DONE).order_by("pk")
+    return answered.values_list("reported_model", flat=True).first() or ""
+
+
 def _checked_answer(answer: object, verdict: Verdict) -> Answer:
     """Refuse what no ballot knows: an extension may return anything."""
     if not isinstance(answer, Answer):
