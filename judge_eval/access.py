@@ -43,19 +43,19 @@ Reader: TypeAlias = HttpRequest | ApiKey | User
 PAIR_IS_OPEN = "You have not voted on this {noun} yet. Its page opens once you have."
 
 
-def can(who: HttpRequest | ApiKey, action: Action, run: Run) -> bool:
+def can(reader: HttpRequest | ApiKey, action: Action, run: Run) -> bool:
     """Say whether a visitor, or who holds a key, may do it.
 
     A key that votes blindly, with the scope `vote` and without `verdicts`, sees nothing of what
     others think while it has pairs to vote on.
     """
-    if isinstance(who, HttpRequest):
-        return not _obstacle(who, action, run)
-    if not access.can(who, action, run.queue.project_id):
+    if isinstance(reader, HttpRequest):
+        return not _obstacle(reader, action, run)
+    if not access.can(reader, action, run.queue.project_id):
         return False
-    if ApiKey.Scope.VOTE not in who.scopes or ApiKey.Scope.VERDICTS in who.scopes:
+    if ApiKey.Scope.VOTE not in reader.scopes or ApiKey.Scope.VERDICTS in reader.scopes:
         return True
-    return not has_pairs_left([voter_of_key(run.queue.project_id, who)], run)
+    return not has_pairs_left([voter_of_key(run.queue.project_id, reader)], run)
 
 
 def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None = None) -> str:
@@ -84,15 +84,15 @@ def refusal(
     Who is let in to a pair has seen its verdicts, so a later vote of theirs on it is not blind.
     """
     access.note_project(request, run.queue.project_id)
-    why = _obstacle(request, action, run, pair)
-    if not why:
+    obstacle = _obstacle(request, action, run, pair)
+    if not obstacle:
         if pair is not None:
             note_seen(request, run.queue.project, {pair.pk})
         return None
-    if why == ROLE:
+    if obstacle == ROLE:
         access.require(request, action, run.queue.project_id)
     way_out = ("Go on voting", reverse("vote", args=[run.queue_id]))
-    return problem(request, 403, why, action=way_out)
+    return problem(request, 403, obstacle, action=way_out)
 
 
 # --- whoever votes blind ------------------------------------------------------------------------
@@ -118,14 +118,14 @@ def visible(reader: Reader, run: Run, rows: Collection[Any]) -> list[Any]:
 
 def voters_of(reader: Reader, *projects: UUID) -> list[Voter]:
     """Return as whom a reader may vote in projects: by invite, by login, or as a key."""
-    own, person = [], _person(reader)
+    voter_ids, person = [], _person(reader)
     if isinstance(reader, ApiKey) and _ABOUT_VOTES.intersection(reader.scopes):
-        own = [voter_of_key(project, reader).pk for project in projects]
+        voter_ids = [voter_of_key(project, reader).pk for project in projects]
     elif isinstance(reader, HttpRequest):
-        own = [here for project in projects if (here := voter_id_here(reader, project))]
-    mine = Q(pk__in=own) | Q(user=person) if person else Q(pk__in=own)
+        voter_ids = [pk for project in projects if (pk := voter_id_here(reader, project))]
+    mine = Q(pk__in=voter_ids) | Q(user=person) if person else Q(pk__in=voter_ids)
     voters = Voter.objects.filter(mine, project__in=projects, blocked_at=None)
-    return list(voters) if own or person else []
+    return list(voters) if voter_ids or person else []
 
 
 def _person(reader: Reader) -> User | None:
@@ -148,8 +148,8 @@ def note_seen(reader: Reader, project: Project, items: Collection[UUID]) -> None
     if person and all(voter.user_id is None for voter in voters):
         voters.append(voter_of_user(project, person))
     for voter in voters:
-        seen = Exposure.objects.filter(voter=voter, item__in=items).values_list("item", flat=True)
-        if new := {*items}.difference(seen):
+        old = Exposure.objects.filter(voter=voter, item__in=items).values_list("item", flat=True)
+        if new := {*items}.difference(old):
             record_exposure(voter.pk, new, timezone.now())
 
 
@@ -181,10 +181,10 @@ def open_items(reader: Reader, *projects: UUID) -> QuerySet[Item]:
     voters = voters_of(reader, *projects)
     if isinstance(reader, ApiKey) and ApiKey.Scope.VERDICTS in reader.scopes:
         voters = [voter for voter in voters if voter.api_key_id is None]
-    return left_to(voters).exclude(_seen_by(voters)) if voters else Item.objects.none()
+    return left_to(voters).exclude(_exposure_of(voters)) if voters else Item.objects.none()
 
 
-def _seen_by(voters: Collection[Voter]) -> Exists:
+def _exposure_of(voters: Collection[Voter]) -> Exists:
     return Exists(Exposure.objects.filter(voter__in=voters, item=OuterRef("pk")))
 
 
@@ -207,7 +207,7 @@ def is_voting(reader: Reader, run: Run) -> bool:
     handed = Assignment.objects.filter(voter__in=voters, item__queue=run.queue_id)
     if not voters or not handed.exists():
         return False
-    return _left_in(voters, run).exclude(_seen_by(voters)).exists()
+    return _left_in(voters, run).exclude(_exposure_of(voters)).exists()
 
 
 def may_be_stopped(reader: HttpRequest | ApiKey, run: Run) -> bool:

@@ -103,7 +103,7 @@ def _constant(winner: str) -> Callable[[str, str, str], Opinion]:
     return lambda output_a, output_b, seed: Opinion(winner, _ALWAYS_SAID)
 
 
-class _BuiltIn(Baseline):
+class _BuiltInBaseline(Baseline):
     version = "2"
 
     def __init__(
@@ -128,21 +128,21 @@ class _BuiltIn(Baseline):
 
 BASELINES: Final = Registry[Baseline](
     Baseline,
-    _BuiltIn("always-first", "Says what stands first.", _constant("A"), of=OF_ANY),
-    _BuiltIn("always-second", "Says what stands second.", _constant("B"), of=OF_ANY),
-    _BuiltIn("always-tie", "Says tie.", _constant("tie"), of=OF_ANY, always="tie"),
-    _BuiltIn(
+    _BuiltInBaseline("always-first", "Says what stands first.", _constant("A"), of=OF_ANY),
+    _BuiltInBaseline("always-second", "Says what stands second.", _constant("B"), of=OF_ANY),
+    _BuiltInBaseline("always-tie", "Says tie.", _constant("tie"), of=OF_ANY, always="tie"),
+    _BuiltInBaseline(
         "always-both-bad",
         "Says that both are bad.",
         _constant("both_bad"),
         of=OF_ANY,
         always="both_bad",
     ),
-    _BuiltIn("random", "Tosses a coin.", random_choice, of=OF_ANY),
-    _BuiltIn(RANDOM_OUTPUT, "Tosses a coin and keeps to it.", random_output, of=OF_ANY),
-    _BuiltIn("longer-wins", "Picks the longer text.", longer_wins),
-    _BuiltIn("shorter-wins", "Picks the shorter text.", shorter_wins),
-    _BuiltIn(
+    _BuiltInBaseline("random", "Tosses a coin.", random_choice, of=OF_ANY),
+    _BuiltInBaseline(RANDOM_OUTPUT, "Tosses a coin and keeps to it.", random_output, of=OF_ANY),
+    _BuiltInBaseline("longer-wins", "Picks the longer text.", longer_wins),
+    _BuiltInBaseline("shorter-wins", "Picks the shorter text.", shorter_wins),
+    _BuiltInBaseline(
         "more-elements-wins", "Picks the drawing of more parts.", more_elements_wins, of=("svg",)
     ),
 )
@@ -237,9 +237,9 @@ def constants_for(kind: str, ballot: Sequence[str]) -> list[str]:
         return [always(word) for word in ballot[(len(ballot) - 1) // 2 :][:1]]
     if kind != "labels":
         return [*map(always, ballot)]
-    every = range(len(ballot) + 1)
-    sizes = every if len(ballot) <= _MOST_WITH_ALL_SETS else (0, 1, len(ballot))
-    return [always(joined(some)) for size in sizes for some in combinations(ballot, size)]
+    all_sizes = range(len(ballot) + 1)
+    sizes = all_sizes if len(ballot) <= _MOST_WITH_ALL_SETS else (0, 1, len(ballot))
+    return [always(joined(label_set)) for size in sizes for label_set in combinations(ballot, size)]
 
 
 def names_for_single(kind: str, ballot: Sequence[str]) -> list[str]:

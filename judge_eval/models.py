@@ -702,8 +702,8 @@ class Findings(models.Model):
         # Without an error, the last attempt may still be at work.
         if self.attempts < self.MOST_ATTEMPTS + (not self.error):
             return ""
-        why = self.error or "each attempt ended without a result, perhaps for lack of memory"
-        return f"The figures could not be computed: {why}."
+        reason = self.error or "each attempt ended without a result, perhaps for lack of memory"
+        return f"The figures could not be computed: {reason}."
 
 
 # Of imports whose files wait for somebody to say what becomes of them.

@@ -98,30 +98,25 @@ def _hashed(salt: str, form: Any) -> str:
     return salted_hash(salt, _encode({"object": form}))
 
 
-def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonObject:
+def _covered_fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonObject:
     """Return the covered fields of a row as canonical JSON takes them."""
     fields = ((name, getattr(row, name)) for name in names[type(row).__name__])
     # An import makes very many hashes, and most values are plain already.
-    return {name: it if type(it) in _PLAIN else plain(it) for name, it in fields}
+    return {name: value if type(value) in _PLAIN else plain(value) for name, value in fields}
 
 
-def _with_optional(row: Model) -> JsonObject:
+def _with_optional_fields(row: Model) -> JsonObject:
     names = COVERED_IF_SET[type(row).__name__]
-    return _fields(row) | {name: it for name in names if (it := getattr(row, name))}
-
-
-def _item_form(item: Item) -> JsonObject:
-    # Whether a curator excluded an item follows from decisions in the ledger.
-    unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
-    outputs = [_fields(output) for output in item.outputs]
-    return _fields(item) | {"unusable": unusable, "outputs": outputs}
+    return _covered_fields(row) | {name: value for name in names if (value := getattr(row, name))}
 
 
 def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the hash of an item's private texts; none where a public bundle brought the run."""
     salt = item.queue.run.private_salt
-    outputs = [_fields(output, PRIVATE) for output in item.outputs]
-    reasons = {str(each.judge.position): each.feedback for each in verdicts if each.feedback}
+    outputs = [_covered_fields(output, PRIVATE) for output in item.outputs]
+    reasons = {
+        str(verdict.judge.position): verdict.feedback for verdict in verdicts if verdict.feedback
+    }
     if not (salt or reasons) and all(output == LEFT_OUT for output in outputs):
         return {}
     return {"texts": _hashed(salt, {"outputs": outputs, "reasons": reasons})}
@@ -132,12 +127,16 @@ def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
 
 def item_hashes(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return what a `verdicts` entry holds of its item and of the texts of it."""
-    return {"item": _hashed(item.queue.run.salt, _item_form(item)), **_texts(item, verdicts)}
+    # Whether a curator excluded an item follows from decisions in the ledger.
+    unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
+    outputs = [_covered_fields(output) for output in item.outputs]
+    form = _covered_fields(item) | {"unusable": unusable, "outputs": outputs}
+    return {"item": _hashed(item.queue.run.salt, form), **_texts(item, verdicts)}
 
 
 def verdict_hash(run: Run, verdict: Verdict) -> str:
     # `with_costs` adds what calls cost that were made here.
-    form = _fields(verdict) | {
+    form = _covered_fields(verdict) | {
         "cost_nano": getattr(verdict, "all_nano", verdict.cost_nano),
         "unpriced": getattr(verdict, "all_unpriced", verdict.unpriced),
     }
@@ -192,7 +191,10 @@ def last_objects(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, str]]:
-    form = _with_optional(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
+    form = _with_optional_fields(run) | {
+        "queue": _covered_fields(run.queue),
+        "rubric": _covered_fields(run.queue.rubric),
+    }
     of_run = {"type": "run", "id": str(run.pk), "sha256": _hashed(run.salt, form)}
     if run.config is None and "config" in last.get(str(run.pk), ()):
         # A bundle brought the run; its config stayed where it came from.
@@ -201,7 +203,7 @@ def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, st
         config = config_hash(run)
     yield of_run | {"config": config, "project": _hashed(run.salt, run.queue.project.name)}
     for judge in run.judges.order_by("position"):
-        sha256 = _hashed(run.salt, _with_optional(judge))
+        sha256 = _hashed(run.salt, _with_optional_fields(judge))
         yield {"type": "judge", "id": str(judge.pk), "sha256": sha256}
 
 
@@ -233,7 +235,7 @@ class Objects(Projection):
         recorded = runs.filter(~Q(state=Run.State.DRAFT) | Q(queue__items__isnull=False))
         for run in recorded.distinct().order_by("pk"):
             yield from _differences(run)
-        yield from _emptied(self.project)
+        yield from _emptied_texts(self.project)
 
     def gaps(self) -> list[str]:
         """Say what was sealed before there were hashes, and which configs are not stored here."""
@@ -262,8 +264,8 @@ class Objects(Projection):
             "configs of {}": (len(elsewhere), "run", "which are not stored here"),
         }
         return [
-            f"{what.format(number_of(number, noun))}, {why}"
-            for what, (number, noun, why) in gaps.items()
+            f"{wording.format(number_of(number, noun))}, {reason}"
+            for wording, (number, noun, reason) in gaps.items()
             if number
         ]
 
@@ -277,16 +279,16 @@ def unsealed_verdicts(project: Project) -> QuerySet[Verdict]:
 
 def _differences(run: Run) -> Iterator[Mismatch]:
     # What was changed between two queries is compared once more, while nobody can change it.
-    if list(_of_run(run)):
-        yield from _of_run(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
+    if list(_run_differences(run)):
+        yield from _run_differences(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
     items = Item.objects.filter(queue=run.queue_id).order_by("position")
     for chunk in chunks(items.only("position"), "position", AT_ONCE):
-        some = items.filter(pk__in=[item.pk for item in chunk])
-        if list(_of_items(run, some)):
-            yield from _of_items(run, some.select_for_update(of=("self",), no_key=True))
+        rows = items.filter(pk__in=[item.pk for item in chunk])
+        if list(_items_differences(run, rows)):
+            yield from _items_differences(run, rows.select_for_update(of=("self",), no_key=True))
 
 
-def _of_run(run: Run) -> Iterator[Mismatch]:
+def _run_differences(run: Run) -> Iterator[Mismatch]:
     last = last_objects(run)
     if str(run.pk) not in last:
         of_before = Entry.objects.filter(kind=Entry.Kind.VERDICTS, queue=run.queue_id)
@@ -296,15 +298,15 @@ def _of_run(run: Run) -> Iterator[Mismatch]:
     names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
     parts = {"config": "config of ", "project": "name of the project of "}
     for payload in _payloads(run, dict(last)):
-        where = names.get(payload["id"], f"run {run.name}")
+        title = names.get(payload["id"], f"run {run.name}")
         # None states the project if it went into one of another name.
         for field, sealed in last.pop(payload["id"], {"sha256": None}).items():
-            yield from _different(f"{parts.get(field, '')}{where}", payload[field], sealed)
+            yield from _find_change(f"{parts.get(field, '')}{title}", payload[field], sealed)
     for number, gone in last.items():
-        yield from _different(f"judge {number} of run {run.name}", None, gone["sha256"])
+        yield from _find_change(f"judge {number} of run {run.name}", None, gone["sha256"])
 
 
-def _emptied(project: Project) -> Iterator[Mismatch]:
+def _emptied_texts(project: Project) -> Iterator[Mismatch]:
     """Name what was said and is gone, unless an entry tells that its voter or run was erased."""
     entries: Any = Entry.objects.filter(project=project)
     erasures = entries.filter(kind=Entry.Kind.ERASURE).values_list("payload", flat=True)
@@ -328,31 +330,35 @@ def _emptied(project: Project) -> Iterator[Mismatch]:
             yield Mismatch(f"the comment of entry {seq}", None, "", is_correctable=False)
 
 
-def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Mismatch]:
+def _items_differences(run: Run, items: QuerySet[Item]) -> Iterator[Mismatch]:
     chunk = list(items.select_related("a", "b"))
     last = last_payloads(chunk)
     verdicts, is_covered = verdicts_by_item(chunk), bool(last_objects(run))
     for item in chunk:
         item.queue = run.queue
         payload = last.get(item.pk, {"verdicts": []})
-        where = f"{run.queue.noun} {item.position + 1} of {run.name}"
+        title = f"{run.queue.noun} {item.position + 1} of {run.name}"
         # Of those that are asked again, the ledger has what they said before.
         is_at_work = run.state in (*Run.AT_WORK, Run.State.STOPPED)
         again = {
-            each.judge_id for each in verdicts[item.pk] if is_at_work and each.state == WAITING
+            verdict.judge_id
+            for verdict in verdicts[item.pk]
+            if is_at_work and verdict.state == WAITING
         }
         if "item" in payload:
-            yield from _of_item(where, item, verdicts[item.pk], payload, has_texts=not again)
+            yield from _item_differences(
+                title, item, verdicts[item.pk], payload, has_texts=not again
+            )
         elif item.opened_at and item.pk not in last and is_covered:
-            yield Mismatch(f"{where} is open", True, None, is_correctable=False)
+            yield Mismatch(f"{title} is open", True, None, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
             final = {s["judge"]: s for s in payload["verdicts"] if UUID(s["judge"]) not in again}
-            yield from _of_verdicts(where, run, verdicts[item.pk], final)
+            yield from _verdict_differences(title, run, verdicts[item.pk], final)
 
 
-def _of_item(
-    where: str,
+def _item_differences(
+    title: str,
     item: Item,
     verdicts: Sequence[Verdict],
     payload: JsonObject,
@@ -362,36 +368,35 @@ def _of_item(
     hashes = item_hashes(item, verdicts)
     if hashes["item"] != payload["item"]:
         item.position = UNPLACED
-        yield from _different(where, item_hashes(item, verdicts)["item"], payload["item"])
+        yield from _find_change(title, item_hashes(item, verdicts)["item"], payload["item"])
     if has_texts and "texts" in hashes:
-        yield from _different(f"texts of {where}", hashes["texts"], payload.get("texts"))
-    if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
-        yield Mismatch(f"{where} is closed", True, False, is_correctable=False)
+        yield from _find_change(f"texts of {title}", hashes["texts"], payload.get("texts"))
+    if item.opened_at is None and not item.unusable:
+        drawings = [output.picture_id for output in item.outputs if output.picture_id]
+        if not Picture.objects.filter(pk__in=drawings, state=Picture.State.WAITING).exists():
+            yield Mismatch(f"{title} is closed", True, False, is_correctable=False)
 
 
-def _of_verdicts(
-    where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, JsonObject]
+def _verdict_differences(
+    title: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, JsonObject]
 ) -> Iterator[Mismatch]:
     # One that is still to come is in no entry.
-    for verdict in (each for each in verdicts if each.state != WAITING and each.error != UNASKED):
+    for verdict in verdicts:
+        if verdict.state == WAITING or verdict.error == UNASKED:
+            continue
         entry = sealed.pop(str(verdict.judge_id), {})
-        what = f"verdict of {verdict.judge.name} on {where}"
+        verdict_title = f"verdict of {verdict.judge.name} on {title}"
         if "sha256" in entry:
-            yield from _different(what, verdict_hash(run, verdict), entry["sha256"])
+            yield from _find_change(verdict_title, verdict_hash(run, verdict), entry["sha256"])
         else:
             # Sealed before the ledger covered verdicts: it has the winner alone.
             current = [verdict.winner or None, verdict.consistent]
             before = [entry.get("winner", ""), entry.get("consistent")]
-            yield from _different(what, current, before)
+            yield from _find_change(verdict_title, current, before)
     for judge in sealed:
-        yield Mismatch(f"verdict of judge {judge} on {where}", None, "", is_correctable=False)
+        yield Mismatch(f"verdict of judge {judge} on {title}", None, "", is_correctable=False)
 
 
-def _waits_for_drawing(item: Item) -> bool:
-    drawings = [output.picture_id for output in item.outputs if output.picture_id]
-    return Picture.objects.filter(pk__in=drawings, state=Picture.State.WAITING).exists()
-
-
-def _different(what: str, stored: object, sealed: object) -> Iterator[Mismatch]:
+def _find_change(title: str, stored: object, sealed: object) -> Iterator[Mismatch]:
     if stored != sealed:
-        yield Mismatch(what, stored, sealed, is_correctable=False)
+        yield Mismatch(title, stored, sealed, is_correctable=False)

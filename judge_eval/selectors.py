@@ -95,11 +95,11 @@ def is_drawn(item: str = "") -> Q:
 
 def with_costs(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
     """Add what the calls of verdicts cost: they stay here, and what they cost is on the board."""
-    made = Call.objects.exclude(REPEATED).filter(verdict=OuterRef("pk"))
-    calls = made.exclude(state=Call.State.WAITING)
-    of_one = calls.order_by().values("verdict")
-    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
-    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
+    verdict_calls = Call.objects.exclude(REPEATED).filter(verdict=OuterRef("pk"))
+    calls = verdict_calls.exclude(state=Call.State.WAITING)
+    calls_by_verdict = calls.order_by().values("verdict")
+    nano = calls_by_verdict.annotate(nano=Sum("cost_nano")).values("nano")
+    unpriced = calls_by_verdict.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
     return verdicts.annotate(
         all_nano=Coalesce(Subquery(nano), "cost_nano"),
         all_unpriced=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
@@ -245,7 +245,7 @@ class Alarm(NamedTuple):
     provider: str
     model: str
     failed: int
-    held: int
+    held_calls: int
     consequence: str
     reason: str
 
@@ -345,7 +345,7 @@ def alarms(calls: Iterable[ModelCalls]) -> list[Alarm]:
             provider=row["provider"],
             model=row["model"],
             failed=row["failed"] - row["held"],
-            held=row["held"],
+            held_calls=row["held"],
             consequence=CONSEQUENCES[Call.Purpose(row["purpose"])],
             reason=reasons[row["last_failed"] or 0],
         )

@@ -154,8 +154,8 @@ def combined_outputs(kind: Kind, outputs: Sequence[Output], key: str) -> list[tu
     A keyed hash decides which of a pair is A.
     """
     return [
-        each[::-1] if keyed_number(key, "pair", *each) & 1 else each
-        for each in combinations(outputs, len(kind.sides))
+        group[::-1] if keyed_number(key, "pair", *group) & 1 else group
+        for group in combinations(outputs, len(kind.sides))
     ]
 
 
@@ -164,7 +164,7 @@ def add_items(queue: Queue, new: Sequence[Sequence[Inference]]) -> list[Item]:
     # Nobody adds others, and nobody changes how many votes they want, until they are there.
     queue = Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
     first = _next_position(queue.items.all())
-    items = [new_item(queue, position, *each) for position, each in enumerate(new, start=first)]
+    items = [new_item(queue, position, *group) for position, group in enumerate(new, start=first)]
     return Item.objects.bulk_create(items, batch_size=1000)
 
 

@@ -48,14 +48,14 @@ _VOTES: Final = """
 Vote = tuple[str, str, str, str, int | None, str, bool, bool]
 
 
-class Share(NamedTuple):
+class VoterShare(NamedTuple):
     """A share of `n`, with its 95 % interval where `n` is large enough."""
 
     value: float
     n: int
 
     @classmethod
-    def of(cls, parts: Sequence[float]) -> "Share | None":
+    def mean_of(cls, parts: Sequence[float]) -> "VoterShare | None":
         """Return the mean of what are shares themselves; None of nothing."""
         return cls(min(sum(parts) / len(parts), 1.0), len(parts)) if parts else None
 
@@ -71,9 +71,9 @@ class VoterFigures(NamedTuple):
     last: str | None = None
     median_seconds: float | None = None
     # Of the votes for a side, those for the one that stood left.
-    left: Share | None = None
+    left: VoterShare | None = None
     # With other people, on the pairs that both have voted on.
-    agreement: Share | None = None
+    agreement: VoterShare | None = None
 
 
 class VoteFigures(NamedTuple):
@@ -82,14 +82,14 @@ class VoteFigures(NamedTuple):
     voters: Mapping[str, VoterFigures]
     by_hour: Mapping[str, int]
 
-    def of(self, voter: UUID) -> VoterFigures:
+    def figures_of(self, voter: UUID) -> VoterFigures:
         return self.voters.get(str(key(voter)), _NO_VOTES)
 
     @classmethod
     def read(cls, stored: JsonObject) -> Self:
         """Return what was stored of the tuples."""
         voters = {
-            voter: VoterFigures(*figures, *(share and Share(*share) for share in shares))
+            voter: VoterFigures(*figures, *(share and VoterShare(*share) for share in shares))
             for voter, (*figures, left, agreement) in stored["voters"].items()
             for shares in [(left, agreement)]
         }
@@ -131,26 +131,28 @@ def count_votes(queue: Queue) -> VoteFigures:
     are_compared = queue.kind != Queue.Kind.TEXT
     voters = {
         voter: VoterFigures(
-            len({row[1] for row in own}),
-            max(row[5] for row in own),
+            len({row[1] for row in voter_votes}),
+            max(row[5] for row in voter_votes),
             median(times) / 1000
-            if (times := [row[4] for row in own if row[4] is not None])
+            if (times := [row[4] for row in voter_votes if row[4] is not None])
             else None,
-            Share.of([row[2] == row[3] for row in own if row[3] and row[2] in SIDES]),
-            _agreement(own, alike, on_item) if are_compared else None,
+            VoterShare.mean_of(
+                [row[2] == row[3] for row in voter_votes if row[3] and row[2] in SIDES]
+            ),
+            _agreement(voter_votes, alike, on_item) if are_compared else None,
         )
-        for voter, own in by_voter.items()
+        for voter, voter_votes in by_voter.items()
     }
     return VoteFigures(voters, Counter(row[5][:HOUR] for row in rows))
 
 
 def _agreement(
-    own: Sequence[Vote], alike: Mapping[tuple[str, str], int], on_item: Mapping[str, int]
-) -> Share | None:
-    return Share.of(
+    voter_votes: Sequence[Vote], alike: Mapping[tuple[str, str], int], on_item: Mapping[str, int]
+) -> VoterShare | None:
+    return VoterShare.mean_of(
         [
             (alike[item, choice] - counts) / others
-            for _, item, choice, _, _, _, is_blind, counts in own
+            for _, item, choice, _, _, _, is_blind, counts in voter_votes
             if is_blind and (others := on_item[item] - counts)
         ]
     )
@@ -160,9 +162,9 @@ class Exclusion(NamedTuple):
     """Why the votes of somebody count nowhere: a decision that can be taken back."""
 
     decision: UUID
-    at: datetime
-    who: str
-    why: str
+    decided_at: datetime
+    curator_name: str
+    reason: str
 
 
 @dataclass
@@ -191,11 +193,11 @@ class Person:
         return self.figures.median_seconds
 
     @property
-    def left(self) -> Share | None:
+    def left(self) -> VoterShare | None:
         return self.figures.left
 
     @property
-    def agreement(self) -> Share | None:
+    def agreement(self) -> VoterShare | None:
         return self.figures.agreement
 
     @property
@@ -238,14 +240,14 @@ def people_of(queue: Queue, figures: VoteFigures) -> list[Person]:
             pseudonym,
             joined,
             group,
-            own,
+            vote_figures,
             skipped.get(pk, 0),
             *flagged.get(pk, (0, None)),
             *decisions.get(pk, (None, None)),
         )
         for pk, name, external_id, pseudonym, joined, group, invited_to in rows
-        for own in [figures.of(pk)]
-        if pk in active or invited_to == queue.pk or own.votes
+        for vote_figures in [figures.figures_of(pk)]
+        if pk in active or invited_to == queue.pk or vote_figures.votes
     ]
     return sorted(people, key=lambda person: (-person.votes, person.name, person.pseudonym))
 
@@ -253,14 +255,14 @@ def people_of(queue: Queue, figures: VoteFigures) -> list[Person]:
 def _decisions(
     queue: Queue, names: Mapping[str, str]
 ) -> dict[UUID | None, tuple[UUID, Exclusion | None]]:
-    made = list(decisions_on_voters(queue))
+    decisions = list(decisions_on_voters(queue))
     latest: dict[UUID | None, tuple[UUID, Exclusion | None]] = {}
-    reversed_ones = {decision.target_id for decision in made}
-    for decision in reversed(made):
+    reversed_ones = {decision.target_id for decision in decisions}
+    for decision in reversed(decisions):
         payload, stands = decision.payload or {}, latest.get(decision.voter_id, (None, None))[1]
         if payload["action"] == "exclude" and decision.pk not in reversed_ones:
-            who = names.get(payload["by"], payload["by"])
-            stands = Exclusion(decision.uid, decision.at, who, decision.comment)
+            curator_name = names.get(payload["by"], payload["by"])
+            stands = Exclusion(decision.uid, decision.at, curator_name, decision.comment)
         latest[decision.voter_id] = (decision.uid, stands)
     return latest
 
@@ -274,7 +276,7 @@ def _moment(text: str) -> datetime:
 
 
 @dataclass(frozen=True)
-class Pace:
+class VotingPace:
     """How far the votes of a run are, and how fast they come."""
 
     # Items that can be voted on and want votes, these votes, and items that are not open yet.
@@ -307,7 +309,7 @@ class Pace:
         )
 
 
-def pace_of(queue: Queue, now: datetime, figures: VoteFigures) -> Pace:
+def pace_of(queue: Queue, now: datetime, figures: VoteFigures) -> VotingPace:
     unit, over_time = votes_over_time(figures.by_hour)
     wanting = Q(votes__lt=F("votes_wanted"), lacks_output=False)
     missing = Sum(F("votes_wanted") - F("votes"), filter=wanting, default=0)
@@ -320,7 +322,7 @@ def pace_of(queue: Queue, now: datetime, figures: VoteFigures) -> Pace:
         sum(n for hour, n in figures.by_hour.items() if hour >= since)
         for since in (str(now - timedelta(days=days))[:HOUR] for days in (1, 7))
     )
-    return Pace(
+    return VotingPace(
         unit=unit,
         votes=over_time,
         last_day=last_day,
@@ -342,7 +344,7 @@ def votes_over_time(by_hour: Mapping[str, int]) -> tuple[str, list[tuple[datetim
     """
     hours = [(_moment(f"{hour}:00"), by_hour[hour]) for hour in sorted(by_hour)]
     span = hours[-1][0] - hours[0][0] if hours else timedelta(0)
-    unit = next((unit for unit, each in UNITS.items() if span / each < MOST_COLUMNS), "month")
+    unit = next((unit for unit, length in UNITS.items() if span / length < MOST_COLUMNS), "month")
     return unit, _in_units(hours, unit)
 
 

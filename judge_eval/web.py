@@ -45,8 +45,8 @@ def invites_address(run: Run) -> str:
 
 def lead_to(request: HtmxRequest, page: str, run: Run) -> HttpResponse:
     """Send a browser to another page of a run, also one that asks for a part of this one."""
-    where = reverse(page, args=[run.pk])
-    return HttpResponseClientRedirect(where) if request.htmx else redirect(where)
+    address = reverse(page, args=[run.pk])
+    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
 
 
 def run_page(action: Action) -> Callable[[View], View]:
@@ -60,10 +60,10 @@ def run_page(action: Action) -> Callable[[View], View]:
             run = find_run(run_id)
             try:
                 return refusal(request, action, run) or view(request, run, **options)
-            except VotesFirst as why:
+            except VotesFirst as too_early:
                 if request.htmx:
                     raise
-                context = {"run": run, "tab": "", "why": str(why)}
+                context = {"run": run, "tab": "", "why": str(too_early)}
                 return render(request, "judge_eval/votes_first.html", context, status=403)
 
         return page
@@ -98,9 +98,9 @@ def not_now(request: HttpRequest, run: Run, refused: lifecycle.LifecycleRefused)
 def citation_of(request: HttpRequest, run: Run) -> Citation:
     """Return how the result of a run is cited as it stands now."""
     project, address = run.queue.project, reverse("run", args=[run.pk])
-    here = request.build_absolute_uri(address)
+    absolute_address = request.build_absolute_uri(address)
     return Citation(
-        run.name, here, timezone.now(), project.head_seq, project.ledger_head, version()
+        run.name, absolute_address, timezone.now(), project.head_seq, project.ledger_head, version()
     )
 
 
@@ -114,7 +114,7 @@ NEXT: dict[str, tuple[str, str]] = {
 }
 
 
-class Step(NamedTuple):
+class HeaderStep(NamedTuple):
     """What to do next, and where that is done."""
 
     words: str
@@ -144,7 +144,7 @@ class RunHeader(NamedTuple):
     done: int
     total: int
     # Only for who may do it; where it is done too, so that the head is the same on all pages.
-    step: Step | None
+    step: HeaderStep | None
 
 
 @register.simple_tag(takes_context=True)
@@ -212,7 +212,7 @@ def _progress(run: Run, done: int, total: int, preparing: int) -> str:
     return f"{words}, {preparing:,} being prepared" if preparing else words
 
 
-def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> Step | None:
+def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> HeaderStep | None:
     is_open = run.state in (*Run.AT_WORK, Run.State.VOTING)
     takes_votes = is_open and run.queue.is_open and not run.queue.is_simulated
     invite = allowed["invite"] and takes_votes and has_pending
@@ -222,21 +222,21 @@ def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> Step |
         if stuck := unstuck(run, silent):
             return stuck
         if run.state == Run.State.VOTING and _has_best(run):
-            return _at(run, "Stop voting: the best judge is known", "run-progress")
-    return Step("Invite people", invites_address(run)) if invite else None
+            return _step_on_page(run, "Stop voting: the best judge is known", "run-progress")
+    return HeaderStep("Invite people", invites_address(run)) if invite else None
 
 
-def unstuck(run: Run, silent: Collection[str]) -> Step | None:
+def unstuck(run: Run, silent: Collection[str]) -> HeaderStep | None:
     """Return what has to be done before a run gets on, given its models that never answer."""
     if silent:
         models = listed(dict.fromkeys(silent))
         words = f"Open a provider: every call to {models} failed"
-        return Step(words, reverse("providers"))
-    return _at(run, *NEXT[run.state]) if run.state in NEXT else None
+        return HeaderStep(words, reverse("providers"))
+    return _step_on_page(run, *NEXT[run.state]) if run.state in NEXT else None
 
 
-def _at(run: Run, words: str, page: str) -> Step:
-    return Step(words, reverse(page, args=[run.pk]))
+def _step_on_page(run: Run, words: str, page: str) -> HeaderStep:
+    return HeaderStep(words, reverse(page, args=[run.pk]))
 
 
 def _has_best(run: Run) -> bool:

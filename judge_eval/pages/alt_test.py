@@ -27,7 +27,7 @@ from judge_eval.findings.few import findings_for
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.findings.pictures import on_page
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page, seen_of
+from judge_eval.pages.findings import findings_context, findings_version, live_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,
@@ -42,9 +42,9 @@ from judge_eval.stats import (
 from judge_eval.web import run_page
 
 EPSILONS = tuple(epsilon_key(epsilon) for epsilon in GRID)
-WHO = {epsilon_key(epsilon): who for epsilon, who in EPSILON_GUIDE.items()}
-IN_SHORT = {key: who.partition(":")[0].removesuffix(" workers") for key, who in WHO.items()}
-GUIDE = ", ".join(f"{key} for {who.partition(':')[0]}" for key, who in WHO.items())
+RATERS = {epsilon_key(epsilon): text for epsilon, text in EPSILON_GUIDE.items()}
+IN_SHORT = {key: text.partition(":")[0].removesuffix(" workers") for key, text in RATERS.items()}
+GUIDE = ", ".join(f"{key} for {text.partition(':')[0]}" for key, text in RATERS.items())
 DEFAULT_EPSILON = "0.20"
 SETTINGS = AltTestSettings()
 FEWEST_PEOPLE = SETTINGS.min_humans
@@ -99,7 +99,7 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
     if (allowed := epsilon_key(run.epsilon)) in EPSILONS:
         supposed["allowed"] = allowed
     context["form"] = ItemsForm(initial=supposed, label_suffix="")
-    return live_page(request, "alt_test", seen_of(run, requested), lambda: context)
+    return live_page(request, "alt_test", findings_version(run, requested), lambda: context)
 
 
 def _context(request: HtmxRequest, run: Run, requested: FindingsRequest) -> Context:
@@ -123,7 +123,7 @@ def _context(request: HtmxRequest, run: Run, requested: FindingsRequest) -> Cont
         "test": panel_of(test, epsilon, request.GET.get("judge", "")) if test else None,
         "chart": on_page(figures, chart) if figures and chart else "",
         "why": figures.alt_test_why if figures else None,
-        "guide": WHO.items(),
+        "guide": RATERS.items(),
         "guide_closing": epsilon_advice().splitlines()[-1],
     }
 
@@ -161,7 +161,7 @@ def panel_of(test: AltTest, epsilon: str, judge_id: str = "") -> Context:
         "floor": floor,
         "rates": _rates_table(judges, epsilons, epsilon) if judges else None,
         "judges": judges,
-        "chosen": _chosen(candidates[0], test, epsilon) if candidates else None,
+        "chosen": _judge_details(candidates[0], test, epsilon) if candidates else None,
         "advice": test.advice,
         "too_few": "" if summary else f"The test takes {SETTINGS.takes}.",
     }
@@ -176,7 +176,6 @@ def _outcome(judge: AltTestJudge, epsilon: str) -> str:
 
 
 def _line(judge: AltTestJudge, epsilon: str) -> Context:
-    """Return the figures of a judge at an epsilon, as the first table shows them."""
     rate, interval = _rate(judge, epsilon), judge.advantage_interval
     outcome = _outcome(judge, epsilon)
     return {
@@ -210,7 +209,7 @@ def _rate_cell(rate: float | None, css: str) -> Cell:
     return Cell(f"{rate:.2f}", css=css, mark=mark, after=after)
 
 
-def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
+def _judge_details(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
     people = [human for human in judge.humans if human.why is None]
     rate, words, against = _rate(judge, epsilon), judge.words, []
     if rate is not None:
@@ -222,11 +221,11 @@ def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
             against.append((human, p_text(p), is_won))
     left_out = [*judge.left_out, *test.left_out]
     if judge.untested:
-        who = "person" if judge.untested == 1 else "people"
+        people_noun = "person" if judge.untested == 1 else "people"
         names = ", ".join(f"{human.name} ({human.items})" for human in judge.humans if human.why)
-        which = f": {names}" if judge.untested <= MOST_LEFT_OUT else ""
-        what = f"{who} with too few items that others voted on too"
-        left_out.insert(0, f"{judge.untested} {what}{which}")
+        name_list = f": {names}" if judge.untested <= MOST_LEFT_OUT else ""
+        untested_people = f"{people_noun} with too few items that others voted on too"
+        left_out.insert(0, f"{judge.untested} {untested_people}{name_list}")
     is_cut = judge.tested > len(people)
     return {
         "id": judge.id,
@@ -253,14 +252,14 @@ def _summary(judges: Sequence[AltTestJudge], epsilon: str) -> str:
         elif is_baseline and number and not passing:
             parts.append("no baseline passes")
         else:
-            for some, one, many in (
+            for names, singular, plural in (
                 (passing, "passes", "pass"),
                 (failing, "fails", "fail"),
                 (open_ones, "is not shown to pass", "are not shown to pass"),
             ):
-                ending, verb = ("", one) if len(some) == 1 else ("s", many)
-                who = f"the baseline{ending} " if is_baseline else ""
-                parts += [f"{who}{listed(some)} {verb}"] if some else []
+                ending, verb = ("", singular) if len(names) == 1 else ("s", plural)
+                subject = f"the baseline{ending} " if is_baseline else ""
+                parts += [f"{subject}{listed(names)} {verb}"] if names else []
     return f"At epsilon {epsilon}: {'; '.join(parts)}." if parts else ""
 
 
@@ -287,7 +286,7 @@ def run_items_needed(request: HtmxRequest, run: Run) -> HttpResponse:
         return render(request, "judge_eval/_items_needed.html", context)
     status = 429 if "is_busy" in context else 200
     requested = findings_for(request, run, request.GET.get("part", ""))
-    page = _context(request, run, requested) | {"seen": seen_of(run, requested)} | context
+    page = _context(request, run, requested) | {"seen": findings_version(run, requested)} | context
     return render(request, "judge_eval/alt_test.html", page, status=status)
 
 

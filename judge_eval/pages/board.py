@@ -27,9 +27,9 @@ from judge_eval.models import Run
 from judge_eval.pages.findings import (
     disputed_order,
     findings_context,
+    findings_version,
     live_page,
     pairs_query,
-    seen_of,
 )
 from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.runs.exclusion import left_out_of
@@ -52,10 +52,10 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     requested = findings_for(request, run, request.GET.get("part"))
     counts = queue_counts(run.queue)
     # What changes whenever the board does.
-    parts = (run.queue.project.head_seq, run.state, *counts, seen_of(run, requested))
-    seen = "-".join(map(str, parts))
+    parts = (run.queue.project.head_seq, run.state, *counts, findings_version(run, requested))
+    page_version = "-".join(map(str, parts))
     return live_page(
-        request, "board", seen, lambda: _context(request, run, requested, counts, order)
+        request, "board", page_version, lambda: _context(request, run, requested, counts, order)
     )
 
 
@@ -81,7 +81,7 @@ def _context(
     ranked = ranking(board, requested.findings, part)
     figures = requested.findings if ranked.is_computed else None
     lines = _lines(board, ranked, order, part)
-    front = _in_front(lines, figures)
+    front = _front_lines(lines, figures)
     page_lines = lines if "all" in request.GET else front
     is_asked = runs_it and any(row.judge.is_asked for row in board.rows)
     workshop = reverse("run-workshop", args=[run.pk]) if is_asked else ""
@@ -92,7 +92,7 @@ def _context(
         # Once its tuning has ended no wording can be tried.
         "workshop": workshop if run.queue.is_tuning or run.queue.held_out_from is None else "",
         **findings_context(run, requested, "board"),
-        **_headline(request, board, part, figures, _beside(request, run, requested)),
+        **_headline(request, board, part, figures, _extra_points(request, run, requested)),
         "board": board,
         "counts": counts,
         "has_floor": any(line.is_baseline for line in lines),
@@ -113,7 +113,7 @@ def _context(
     }
 
 
-def _beside(request: HtmxRequest, run: Run, requested: FindingsRequest) -> list[BoardPoint]:
+def _extra_points(request: HtmxRequest, run: Run, requested: FindingsRequest) -> list[BoardPoint]:
     """Return points that findings do not say: how watched judges do, and on whom a lead depends.
 
     Whose votes carry a lead is for leads alone who have nothing left to vote on.
@@ -136,7 +136,6 @@ def _headline(
     figures: RunFindings | None,
     beside: list[BoardPoint],
 ) -> Context:
-    """Return what is known in words, and what is read aloud when it changes."""
     words, points = "", list[BoardPoint]()
     if figures and (board.votes or part.kind):
         is_at_work = figures.may_stop and may_be_stopped(request, board.run)
@@ -166,10 +165,10 @@ def _tables(
     part = requested.part
     context: Context = {}
     if figures or not part.kind:
-        table, further = judge_tables(run, part, figures, lines, page_lines, workshop)
+        table, further_table = judge_tables(run, part, figures, lines, page_lines, workshop)
         notes = [requested.refused] if requested.refused else table.notes
         context["table"] = replace(_sortable(request, table, NAME), notes=notes)
-        context["further"] = _sortable(request, further) if further else None
+        context["further"] = _sortable(request, further_table) if further_table else None
         context["graph"] = None if part.kind else elo_graph(board, page_lines)
     if figures and figures.as_of.votes:
         context |= comparisons(run, figures, page_lines)
@@ -189,8 +188,8 @@ def _unanswerable(requested: FindingsRequest) -> str:
     if not (counts := data.get("unanswerable")):
         return ""
     choices, votes = listed(map(short_name, counts["choices"]), "or"), counts["votes"]
-    one, many = choices.replace("tie", "a tie"), choices.replace("tie", "ties")
-    are = f"One vote is {one}" if votes == 1 else f"{votes:,} votes are {many}"
+    singular, plural = choices.replace("tie", "a tie"), choices.replace("tie", "ties")
+    are = f"One vote is {singular}" if votes == 1 else f"{votes:,} votes are {plural}"
     left = f"{'it is' if votes == 1 else 'they are'} left out here"
     if not requested.part.kind:
         left = f"none could be right about {'it' if votes == 1 else 'them'}"
@@ -204,17 +203,17 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
         draft = reverse("run-draft", args=[run.pk])
         return "This run is a draft: nothing was asked yet.", press, draft
     noun = run.queue.noun
-    why = "As soon as people vote, this page says which judge to trust, and how sure that is."
+    promise = "As soon as people vote, this page says which judge to trust, and how sure that is."
     if board.preparing:
-        why += (
+        promise += (
             f" {board.preparing} of {board.total} {noun}s are still being drawn and judged; "
             "the others can be voted on already."
         )
     if not run.queue.is_open or run.state == Run.State.COMPLETE:
-        return f"{why} Voting is over.", "", ""
+        return f"{promise} Voting is over.", "", ""
     if not runs_it:
-        return f"{why} Ask the owner of this run for an invite link to vote.", "", ""
-    return why, f"Vote on {noun}s, or invite people", invites_address(run)
+        return f"{promise} Ask the owner of this run for an invite link to vote.", "", ""
+    return promise, f"Vote on {noun}s, or invite people", invites_address(run)
 
 
 def _alarms(board: BoardView) -> list[tuple[str, str, str]]:
@@ -227,9 +226,9 @@ def _alarms(board: BoardView) -> list[tuple[str, str, str]]:
     if not silent:
         return []
     reasons: dict[str, list[str]] = {}
-    for judge, why in selectors.failures_of(silent).items():
-        reasons.setdefault(why, []).append(silent[judge])
-    return [(listed(sorted(names)), why, min(names)) for why, names in reasons.items()]
+    for judge, reason in selectors.failures_of(silent).items():
+        reasons.setdefault(reason, []).append(silent[judge])
+    return [(listed(sorted(names)), reason, min(names)) for reason, names in reasons.items()]
 
 
 # --- which judges, in which order ---------------------------------------------------------------
@@ -245,23 +244,23 @@ def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[B
     return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
 
 
-def _falling(value: float | None) -> float:
+def _falling_key(value: float | None) -> float:
     return inf if value is None else -value
 
 
-def _by(column: BoardColumn) -> Callable[[BoardLine], float]:
-    return lambda line: _falling(column.order(line.findings) if line.findings else None)
+def _column_sort_key(column: BoardColumn) -> Callable[[BoardLine], float]:
+    return lambda line: _falling_key(column.order(line.findings) if line.findings else None)
 
 
 SORTED_BY: Final[Mapping[str, Callable[[BoardLine], Any]]] = {
-    **{column.figure: _by(column) for column in COLUMNS},
-    AGREEMENT: lambda line: _falling(line.share),
-    "elo": lambda line: _falling(line.elo.value),
+    **{column.figure: _column_sort_key(column) for column in COLUMNS},
+    AGREEMENT: lambda line: _falling_key(line.share),
+    "elo": lambda line: _falling_key(line.elo.value),
     NAME: lambda line: line.row.judge.name.casefold(),
 }
 
 
-def _in_front(lines: Sequence[BoardLine], figures: RunFindings | None) -> list[BoardLine]:
+def _front_lines(lines: Sequence[BoardLine], figures: RunFindings | None) -> list[BoardLine]:
     """Return all, or of very many the best, those not yet told from it, and the floor."""
     judges = [line for line in lines if not line.is_baseline]
     if len(judges) <= MOST_IN_FRONT:

@@ -65,17 +65,17 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
         form = form_class(request.POST, request.FILES, user=user)
         if form.is_valid() and form.run_config is not None:
             with transaction.atomic():
-                got = form.cleaned_data
-                project = got["project"] or start_project(got["new_project"], user)
-                draft = lifecycle.create(project, form.run_config, by=user)
+                cleaned = form.cleaned_data
+                project = cleaned["project"] or start_project(cleaned["new_project"], user)
+                draft = lifecycle.create(project, form.run_config, actor=user)
             return redirect("run-draft", draft.pk)
-        status = 413 if any(form.has_error(each, "too_large") for each in form.errors) else 422
+        status = 413 if any(form.has_error(name, "too_large") for name in form.errors) else 422
     elif source:
         readable = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
         run = selectors.by_prefix(readable.filter(config__isnull=False), source)
         if run is None:
             raise Http404
-        config = lifecycle.copied(run)
+        config = lifecycle.copied_config(run)
         text = json.dumps(config.as_dict(), indent=2, ensure_ascii=False)
         values = {"config": text} if as_config else form_values(config, user)
         if values is None:  # the form has no place for all that this config says
@@ -147,9 +147,9 @@ def _draft(run: Run) -> Context:
                 outputs=_places_of_outputs(config),
             )
         ),
-        "generating": _how(config.generation.temperature, config.generation.max_tokens),
+        "generating": _sampling(config.generation.temperature, config.generation.max_tokens),
         "judging": f"prompt version {config.judging.prompt_version}, "
-        + _how(config.judging.temperature, config.judging.max_tokens),
+        + _sampling(config.judging.temperature, config.judging.max_tokens),
         "ballot": ", ".join(LABELS.get(choice, choice) for choice in config.judge_question.ballot),
         "votes": votes,
         "has_pairs": bool(trial.items_for(run)),
@@ -187,7 +187,7 @@ def _cost_in_words(cost: Estimate) -> str:
     return f"{about}, and {unpriced} of unknown price" if cost.unpriced else about
 
 
-def _how(temperature: float | None, max_tokens: int) -> str:
+def _sampling(temperature: float | None, max_tokens: int) -> str:
     warmth = "no temperature" if temperature is None else f"temperature {temperature:g}"
     return f"{warmth}, at most {max_tokens:,} tokens"
 
@@ -224,7 +224,6 @@ def _makers(item: Item) -> str:
 
 
 def _trial(request: HtmxRequest, run: Run) -> Context:
-    """Return the last trial of a judge of a run as its reader may see it."""
     last = trial.latest(run)
     if last is None:
         return {"trial": None}
@@ -249,5 +248,5 @@ def _trial(request: HtmxRequest, run: Run) -> Context:
         for call in last.calls
         if call.item_id
     ]
-    seen = f"{len(answered)}{'-over' if last.is_over else ''}"
-    return {"trial": last, "tried": tried, "answered": len(answered), "seen": seen}
+    trial_version = f"{len(answered)}{'-over' if last.is_over else ''}"
+    return {"trial": last, "tried": tried, "answered": len(answered), "seen": trial_version}

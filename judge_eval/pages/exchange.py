@@ -51,7 +51,7 @@ def upload_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespon
         require_making_runs(request)
     if request.method == "POST":
         try:
-            return redirect("import", _brought(request, run).pk)
+            return redirect("import", _save_upload(request, run).pk)
         except ConfigInvalid as invalid:
             error, status = invalid.errors[0].message, 422
         except ImportRefused as refused:
@@ -68,7 +68,7 @@ def upload_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespon
     return render(request, "judge_eval/import_files.html", context, status=status)
 
 
-def _brought(request: HttpRequest, run: Run | None) -> Import:
+def _save_upload(request: HttpRequest, run: Run | None) -> Import:
     import_jobs.check_length(request.headers.get("Content-Length", ""))
     sources = import_jobs.sources_of(request.FILES.getlist("file"))
     job = Import(user=user_of(request))
@@ -120,41 +120,36 @@ def _draft(request: HttpRequest, job: Import) -> HttpResponse:
         status = 422
         try:
             if form.is_valid():
-                _take(job, form)
+                _change_or_start(job, form)
                 return redirect("import", job.pk)
         except ImportRefused as refused:
             form.add_error(None, str(refused))
             status = refused.status
-    seen = Preview.model_validate(job.form["preview"])
-    recognised = form.recognised or f"{IN_WORDS[seen.shape]}, by columns"
+    preview = Preview.model_validate(job.form["preview"])
+    recognised = form.recognised or f"{IN_WORDS[preview.shape]}, by columns"
     about = {
         "job": job,
         "form": form,
-        "seen": seen,
-        "noun": seen.shape,
+        "seen": preview,
+        "noun": preview.shape,
         "recognised": recognised,
-        "sentence": "" if job.is_bundle else _understood(seen, form),
-        "wrong": sum(1 + fault.more for fault in seen.faults),
+        "sentence": "" if job.is_bundle else _preview_in_words(preview, form),
+        "wrong": sum(1 + fault.more for fault in preview.faults),
     }
-    context = {"faults": seen.faults} | _result(job) | about
+    context = {"faults": preview.faults} | _result(job) | about
     return render(request, "judge_eval/import_draft.html", context, status=status)
 
 
-def _ask_columns(number: int) -> str:
-    if not number:
-        return "No row could be read yet."
-    named = "this column is" if number == 1 else f"these {in_words(number)} columns are"
-    return f"Say what {named}."
-
-
-def _understood(seen: Preview, form: ImportForm) -> str:
-    """Say in a sentence what files hold, as far as it is understood, and what is missing."""
-    counts, columns = seen.counts, len(seen.columns)
+def _preview_in_words(preview: Preview, form: ImportForm) -> str:
+    counts, columns = preview.counts, len(preview.columns)
+    if form.is_unknown and columns:
+        named = "this column is" if columns == 1 else f"these {in_words(columns)} columns are"
+        return f"Say what {named}."
     if form.is_unknown or not counts.items:
-        return _ask_columns(columns if form.is_unknown else 0)
+        return "No row could be read yet."
     people = "one person" if counts.voters == 1 else f"{counts.voters:,} people"
     judges = "one judge" if counts.judges == 1 else f"{counts.judges:,} judges"
-    parts = [number_of(counts.items, seen.shape)]
+    parts = [number_of(counts.items, preview.shape)]
     parts += [f"{number_of(counts.votes, 'vote')} of {people}"] if counts.votes else []
     parts += [f"{number_of(counts.verdicts, 'verdict')} of {judges}"] if counts.verdicts else []
     start = "" if counts.is_all else f"In the first {LOOKED_AT} rows: "
@@ -162,12 +157,12 @@ def _understood(seen: Preview, form: ImportForm) -> str:
     return f"{start}{', '.join(parts)}.{missing}"
 
 
-def _take(job: Import, form: ImportForm) -> None:
+def _change_or_start(job: Import, form: ImportForm) -> None:
     if not form.is_import:
         import_jobs.change(job, form.form)
         return
-    chosen = form.cleaned_data.get("project") or job.project
-    import_jobs.check_room(chosen.pk if chosen else None)
+    chosen_project = form.cleaned_data.get("project") or job.project
+    import_jobs.check_room(chosen_project.pk if chosen_project else None)
     project = form.make_project()
     name = form.cleaned_data.get("name", "").strip()
     if import_jobs.change(job, form.form, project=project, name=name):
@@ -176,13 +171,13 @@ def _take(job: Import, form: ImportForm) -> None:
 
 def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
     state, line = job.state, _place_in_line(request, job)
-    seen = f"{job.rows_read}-{job.written}"
+    page_version = f"{job.rows_read}-{job.written}"
     if line:
-        seen += f"-{sha256(line.encode()).hexdigest()[:8]}"
+        page_version += f"-{sha256(line.encode()).hexdigest()[:8]}"
     if request.htmx:
         if request.GET.get("state") != state:
             return HttpResponseClientRefresh()
-        if request.GET.get("seen") == seen:
+        if request.GET.get("seen") == page_version:
             return HttpResponse(status=204)
     # What is written is more than one thing a row; it is told in rows of the file.
     rows = job.rows_read or job.to_write
@@ -190,7 +185,7 @@ def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
         "job": job,
         "rows": rows,
         "rows_written": rows * job.written // max(job.to_write, 1),
-        "seen": seen,
+        "seen": page_version,
         "line": line,
         "is_live": state in Import.UNFINISHED,
         "can_stop": state in (Import.State.WAITING, Import.State.READING),
@@ -260,7 +255,9 @@ def discard_import(request: HttpRequest, import_id: UUID) -> HttpResponse:
 def run_data(request: HtmxRequest, run: Run) -> HttpResponse:
     """Everything that gives the data of a run to others, or brings more."""
     formats = {
-        name: each for name, each in export_files.FORMATS.items() if run.queue.kind in each.kinds
+        name: export_format
+        for name, export_format in export_files.FORMATS.items()
+        if run.queue.kind in export_format.kinds
     }
     context = {"run": run, "tab": "data", "formats": formats}
     context |= {"citation": citation_of(request, run)}

@@ -45,7 +45,7 @@ COMPUTING = "These figures are still being computed. Ask again in some seconds."
 FileRow = dict[str, Value]
 
 
-def seen_of(run: Run, request: FindingsRequest) -> str:
+def findings_version(run: Run, request: FindingsRequest) -> str:
     """Return what changes whenever findings do, or what is said where there are none."""
     row = request.row
     if not row.computed_at or request.findings is None:
@@ -55,16 +55,16 @@ def seen_of(run: Run, request: FindingsRequest) -> str:
 
 
 def live_page(
-    request: HtmxRequest, name: str, seen: str, make_context: Callable[[], Context]
+    request: HtmxRequest, name: str, page_version: str, make_context: Callable[[], Context]
 ) -> HttpResponse:
     """Answer with a page, and htmx with its live part, or with nothing when nothing is new.
 
-    `seen` changes whenever the page does; where a page shows it already, no context is made.
+    `page_version` changes whenever the page does: no context is made where a page shows it.
     """
     is_live = request.htmx and not request.htmx.history_restore_request
-    if is_live and request.GET.get("seen") == seen:
+    if is_live and request.GET.get("seen") == page_version:
         return HttpResponse(status=204)
-    context = make_context() | {"seen": seen}
+    context = make_context() | {"seen": page_version}
     if not is_live:
         return render(request, f"judge_eval/{name}.html", context)
     number = context["parts_number"]
@@ -75,16 +75,17 @@ def live_page(
 def findings_context(run: Run, request: FindingsRequest, tab: str) -> Context:
     """Return what every page of findings shows, whether there are any yet or not."""
     row, figures, part = request.row, request.findings, request.part
-    seconds, as_of, behind = 0.0, "", ""
+    seconds, as_of_text, behind = 0.0, "", ""
     if figures and row.computed_at:
-        of, seconds = figures.as_of, max((timezone.now() - row.computed_at).total_seconds(), 0)
-        people = f"{of.people:,} {'person' if of.people == 1 else 'people'}"
-        as_of = (
-            f"As of {number_of(of.votes, 'vote')} by {people} on {of.voted:,} of "
-            f"{of.comparisons:,} {run.queue.noun}s, ledger entry {of.seq:,}"
+        snapshot = figures.as_of
+        seconds = max((timezone.now() - row.computed_at).total_seconds(), 0)
+        people = f"{snapshot.people:,} {'person' if snapshot.people == 1 else 'people'}"
+        as_of_text = (
+            f"As of {number_of(snapshot.votes, 'vote')} by {people} on {snapshot.voted:,} of "
+            f"{snapshot.comparisons:,} {run.queue.noun}s, ledger entry {snapshot.seq:,}"
         )
         if row.seq < run.board.seq:
-            since = 0 if part.kind else newer_votes(run, run.board.votes, of.votes)
+            since = 0 if part.kind else newer_votes(run, run.board.votes, snapshot.votes)
             newer = f"{since:,} newer {'vote' if since == 1 else 'votes'}"
             newer = newer if since > 0 else "The ledger has newer entries"
             behind = row.failure or f"{newer}; updating."
@@ -98,7 +99,7 @@ def findings_context(run: Run, request: FindingsRequest, tab: str) -> Context:
         "parts": request.parts,
         "parts_number": str(request.parts.number) if request.parts else "none",
         "chosen_part": str(part),
-        "as_of": as_of,
+        "as_of": as_of_text,
         "computed": {"at": row.computed_at, "seconds": round(seconds), "ago": duration(seconds)},
         "behind": behind,
         "refused": request.refused,
@@ -139,7 +140,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
         answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
         answer = JsonResponse({"as_of": requested.findings.as_of.model_dump(), "rows": rows})
-    return _attached(answer, run, requested, f"{table}.{form}")
+    return _as_download(answer, run, requested, f"{table}.{form}")
 
 
 @run_page("see")
@@ -152,23 +153,25 @@ def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
         raise Http404
     answer = HttpResponse(draw(graph, is_file=True), content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
-    return _attached(answer, run, requested, f"{chart}.svg")
+    return _as_download(answer, run, requested, f"{chart}.svg")
 
 
-def _attached(
+def _as_download(
     answer: HttpResponse, run: Run, requested: FindingsRequest, name: str
 ) -> HttpResponse:
-    of = [slugify(run.name)[:60] or "run", slugify(str(requested.part).replace(":", "-"))[:60]]
-    whole = "-".join(filter(None, [*of, name]))
-    answer.headers["Content-Disposition"] = f'attachment; filename="{whole}"'
+    parts = [slugify(run.name)[:60] or "run", slugify(str(requested.part).replace(":", "-"))[:60]]
+    file_name = "-".join(filter(None, [*parts, name]))
+    answer.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'
     return answer
 
 
 def _alt_test_rows(run: Run, requested: FindingsRequest, figures: RunFindings) -> list[FileRow]:
-    every = [(test.task, judge) for test in figures.alt_tests.values() for judge in test.judges]
-    keys = sorted({key for _, judge in every for key in judge.winning_rates or {}})
+    tasks_and_judges = [
+        (test.task, judge) for test in figures.alt_tests.values() for judge in test.judges
+    ]
+    keys = sorted({key for _, judge in tasks_and_judges for key in judge.winning_rates or {}})
     rows = []
-    for task, judge in every:
+    for task, judge in tasks_and_judges:
         low, high = judge.advantage_interval or (None, None)
         row: FileRow = {
             "task": task,
@@ -189,18 +192,18 @@ def _pass_rates_rows(figures: RunFindings) -> list[FileRow]:
     named = [("people", "People"), *((judge.id, judge.name) for judge in figures.judges)]
     return [
         {
-            "board": by,
+            "board": board_id,
             "board_name": name,
-            "model": of.name,
-            "outputs": of.outputs,
+            "model": rate.name,
+            "outputs": rate.outputs,
             "pass_rate": share.value,
             "pass_rate_low": share.low,
             "pass_rate_high": share.high,
             "passed": share.successes,
             "n": share.n,
         }
-        for of in figures.pass_rates or ()
-        for (by, name), share in zip(named, [of.people, *of.judges], strict=True)
+        for rate in figures.pass_rates or ()
+        for (board_id, name), share in zip(named, [rate.people, *rate.judges], strict=True)
     ]
 
 

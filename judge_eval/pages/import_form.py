@@ -33,7 +33,7 @@ from judge_eval.exchange.row_models import (
 )
 from judge_eval.exchange.row_models import LABELS as LABELS_BY_TASK
 from judge_eval.models import Import
-from judge_eval.pages.run_form import ProjectForm
+from judge_eval.pages.run_form import RunProjectForm
 from voting.access import projects_where
 from voting.choices import LABELS
 from voting.forms import ProjectField
@@ -94,7 +94,7 @@ NOTHING: Final = "-"
 # What a button does that leaves a mapping.
 COLUMNS: Final = "columns"
 GRADED: Final = "graded"
-ASKED: Final = (
+QUESTION_KINDS: Final = (
     ("comparison", "compare two outputs"),
     ("pass_flag", "pass or flag one output"),
     (GRADED, "grade one output from 0 to 1"),
@@ -109,9 +109,9 @@ class Choice(NamedTuple):
     """A select: its name, what it is about, and its options, of which one is chosen."""
 
     name: str
-    of: str
+    subject: str
     options: list[tuple[str, str]]
-    chosen: str
+    selected: str
 
 
 class ColumnChoice(NamedTuple):
@@ -171,11 +171,11 @@ def words_of_source(spec: object) -> str:
         return str(spec)
     if "value" in spec:
         return f"always {spec['value']}"
-    found = spec.get("scores") or spec.get("one_hot") or [spec.get("column", "")]
-    return ", ".join(map(str, found.values() if isinstance(found, dict) else found))
+    columns = spec.get("scores") or spec.get("one_hot") or [spec.get("column", "")]
+    return ", ".join(map(str, columns.values() if isinstance(columns, dict) else columns))
 
 
-class ImportForm(ProjectForm):
+class ImportForm(RunProjectForm):
     """What files are, and what is made of them; a draft keeps what was posted."""
 
     name = forms.CharField(label="Name of the run", max_length=200, required=False)
@@ -234,7 +234,7 @@ class ImportForm(ProjectForm):
     vote_kind = forms.ChoiceField(
         label="What people are asked to do",
         required=False,
-        choices=[("", "as their answers tell"), *ASKED],
+        choices=[("", "as their answers tell"), *QUESTION_KINDS],
     )
     empty_cells = forms.ChoiceField(
         label="Empty cells of a judge",
@@ -301,9 +301,9 @@ class ImportForm(ProjectForm):
 
     def _mapping_in_use(self) -> list[MappedField]:
         """Return what a written mapping reads, if there is one; columns are not chosen then."""
-        written = self.posted.get("written") or self.initial.get("written")
+        mapping_text = self.posted.get("written") or self.initial.get("written")
         try:
-            config = import_report.json_text("written", written) if written else {}
+            config = import_report.json_text("written", mapping_text) if mapping_text else {}
             parsed = mapping.parse(config)
         except ConfigInvalid:
             return []
@@ -312,24 +312,24 @@ class ImportForm(ProjectForm):
         self.shape_name = parsed.shape.name
         self.initial["read_as"] = self.shape_name
         words = MEANINGS[self.shape_name] | RARER_WORDS | {mapping.ROWS: "where the rows are"}
-        each = cast(Values, config).get(mapping.ROWS, "")
+        rows_path = cast(Values, config).get(mapping.ROWS, "")
         return [
             MappedField(
                 source=words_of_source(spec),
                 meaning=words.get(field) or _words_of_group(field),
-                sample=self._sample(words_of_source(spec), str(each)),
+                sample=self._sample(words_of_source(spec), str(rows_path)),
             )
             for field, spec in flat_fields(cast(Values, config))
         ]
 
-    def _sample(self, path: str, each: str) -> str:
+    def _sample(self, path: str, rows_path: str) -> str:
         examples = self.preview.examples
-        inner = f"{each.removesuffix('[]')}[0].{path}"
+        inner = f"{rows_path.removesuffix('[]')}[0].{path}"
         return " · ".join(examples.get(path, []) or examples.get(inner, []))
 
     @property
     def has_roles(self) -> bool:
-        return bool(self.in_use) or any(entry.role.chosen for entry in self.columns)
+        return bool(self.in_use) or any(entry.role.selected for entry in self.columns)
 
     @property
     def is_unknown(self) -> bool:
@@ -342,13 +342,13 @@ class ImportForm(ProjectForm):
         parts = [f"Name “{self['name'].value()}”"] if "name" in self.fields else []
         project = self["project"].value() if "project" in self.fields else ""
         if project:
-            found = projects_where(self.user, "run").filter(pk=project).first()
-            parts += [f"project “{found.name}”"] if found else []
+            existing_project = projects_where(self.user, "run").filter(pk=project).first()
+            parts += [f"project “{existing_project.name}”"] if existing_project else []
         elif "new_project" in self.fields:
             parts.append(f"new project “{self['new_project'].value() or ''}”")
         if "votes_per_pair" in self.fields:
-            wanted = self["votes_per_pair"].value() or 1
-            parts.append(f"{wanted} vote{'' if str(wanted) == '1' else 's'} per {self.noun}")
+            votes = self["votes_per_pair"].value() or 1
+            parts.append(f"{votes} vote{'' if str(votes) == '1' else 's'} per {self.noun}")
             parts.append("its own question" if self["rubric"].value() else "the usual question")
         return ", ".join(parts) or "More settings"
 
@@ -367,7 +367,7 @@ class ImportForm(ProjectForm):
     @property
     def missing(self) -> int:
         """Return how many answers nobody gave and nothing proposes."""
-        return sum(not value.chosen for column in self.columns for value in column.values)
+        return sum(not value.selected for column in self.columns for value in column.values)
 
     def _offer_readings(self) -> None:
         """Offer what may stand between columns and what letters may be, where a text is read."""
@@ -376,28 +376,28 @@ class ImportForm(ProjectForm):
         separators = {entry.separator for entry in readings if entry.separator}
         encodings = {entry.encoding for entry in readings if entry.encoding}
         if separators:
-            found = " and ".join(IN_SEPARATORS.get(entry, entry) for entry in separators)
+            label = " and ".join(IN_SEPARATORS.get(entry, entry) for entry in separators)
             rest = [(name, IN_SEPARATORS[entry]) for name, entry in containers.SEPARATORS.items()]
-            self._offer("separator", options.get("separator"), found, rest)
+            self._offer("separator", options.get("separator"), label, rest)
         else:
             self.fields.pop("separator", None)
         # What nobody could open is perhaps no UTF-8.
         if encodings or (not readings and not self.job.is_bundle):
             words = containers.ENCODINGS
-            found = " and ".join(words.get(entry, entry) for entry in encodings) or "as it is found"
-            self._offer("encoding", options.get("encoding"), found, [*words.items()])
+            label = " and ".join(words.get(entry, entry) for entry in encodings) or "as it is found"
+            self._offer("encoding", options.get("encoding"), label, [*words.items()])
         else:
             self.fields.pop("encoding", None)
 
     def _offer(
-        self, field: str, chosen: str | None, found: str, options: list[tuple[str, str]]
+        self, field: str, selection: str | None, label: str, options: list[tuple[str, str]]
     ) -> None:
         names = dict(options)
-        if chosen and chosen not in names:
-            options = [*options, (chosen, chosen)]
-        as_found = [("", "as found" if chosen else found)]
-        cast(forms.ChoiceField, self.fields[field]).choices = as_found + options
-        self.initial[field] = chosen or ""
+        if selection and selection not in names:
+            options = [*options, (selection, selection)]
+        blank_option = [("", "as found" if selection else label)]
+        cast(forms.ChoiceField, self.fields[field]).choices = blank_option + options
+        self.initial[field] = selection or ""
 
     def _leave_out_fields(self) -> None:
         job, left_out = self.job, set[str]()
@@ -417,17 +417,20 @@ class ImportForm(ProjectForm):
         What is proposed holds until it is changed. The people of two files whom nobody names are
         not the same, so that name has the file's in it.
         """
-        columns = {entry.role.chosen: entry for entry in self.columns if entry.role.chosen}
+        columns = {entry.role.selected: entry for entry in self.columns if entry.role.selected}
         counts = Preview.model_validate(self.job.form["preview"]).counts
         stem = PurePath(self.job.form["files"][0]).stem
         if (vote := columns.get("vote")) and "voter" not in columns:
-            question = f"Who gave these {_counted(counts.votes, counts.is_all)}votes?"
+            question = f"Who gave these {_count_in_words(counts.votes, counts.is_all)}votes?"
             self._ask(vote, "voter", question, f"Person 1 ({stem})")
         says = [columns[entry] for entry in VERDICTS if entry in columns]
         if says and "judge" not in columns:
-            own = says[0].role.of
-            question = f"Which judge gave these {_counted(counts.verdicts, counts.is_all)}verdicts?"
-            self._ask(says[0], "judge", question, "judge" if own in VERDICTS else judge_at(own))
+            column = says[0].role.subject
+            question = (
+                f"Which judge gave these {_count_in_words(counts.verdicts, counts.is_all)}verdicts?"
+            )
+            name = "judge" if column in VERDICTS else judge_at(column)
+            self._ask(says[0], "judge", question, name)
 
     def _ask(self, column: ColumnChoice, field: str, question: str, name: str) -> None:
         self.fields[field].label = question
@@ -450,8 +453,11 @@ class ImportForm(ProjectForm):
         role = self.posted.get(f"column-{number}", usual)
         role = role if role in dict(options) else usual
         guess = "" if role else mapping.nearest(column, shape.fields)
+        if not self.posted.get("rarer"):
+            names = {"", *MEANINGS[self.shape_name], role}
+            options = [option for option in options if option[0] in names]
         return ColumnChoice(
-            self._shown(Choice(f"column-{number}", column, options, role)),
+            Choice(f"column-{number}", column, options, role),
             guess.replace("_", " "),
             " · ".join(self.preview.examples.get(column, ())),
             self._values(number, column, role),
@@ -461,8 +467,8 @@ class ImportForm(ProjectForm):
 
     def _is_graded(self, column: ColumnChoice) -> bool:
         """Say whether a judge gives single items numbers between 0 and 1."""
-        is_judge = column.role.chosen in ("verdict", JUDGES)
-        facts = self.preview.facts[column.role.of]
+        is_judge = column.role.selected in ("verdict", JUDGES)
+        facts = self.preview.facts[column.role.subject]
         return self.shape_name == "item" and is_judge and facts.is_share
 
     def _meanings(self, shape: Shape) -> list[tuple[str, str]]:
@@ -477,38 +483,31 @@ class ImportForm(ProjectForm):
         self.rarer_number = len(rarer)
         return [("", "not read"), *usual.items(), *rarer.items()]
 
-    def _shown(self, role: Choice) -> Choice:
-        """Return a choice with the usual meanings alone, and what is chosen."""
-        if self.posted.get("rarer"):
-            return role
-        usual = {"", *MEANINGS[self.shape_name], role.chosen}
-        return role._replace(options=[entry for entry in role.options if entry[0] in usual])
-
     def _values(self, number: int, column: str, role: str) -> list[Choice]:
         """What each value stands for, where not all of them are choices of a pair."""
         values = self.preview.columns[column]
         if self.shape_name != "pair" or role not in CHOICE_ROLES or all(map(_choice, values)):
             return []
         options = [("", "choose…"), *LABELS.items(), (NOTHING, "leave out")]
-        chosen = [self.posted.get(f"value-{number}-{n}") for n in range(len(values))]
+        selections = [self.posted.get(f"value-{number}-{n}") for n in range(len(values))]
         return [
             Choice(
                 f"value-{number}-{n}",
                 value,
                 options,
-                selected if selected in dict(options) else _proposed(value, values),
+                selected if selected in dict(options) else _proposed_choice(value, values),
             )
-            for n, (value, selected) in enumerate(zip(values, chosen, strict=True))
+            for n, (value, selected) in enumerate(zip(values, selections, strict=True))
         ]
 
     def chosen_mapping(self) -> Values | None:
         """Return the mapping that is chosen, or None where names of columns say it all."""
-        roles = {column.role.of: column.role.chosen for column in self.columns}
+        roles = {column.role.subject: column.role.selected for column in self.columns}
         meanings = {
-            column.role.of: {
-                value.of: None if value.chosen == NOTHING else value.chosen
+            column.role.subject: {
+                value.subject: None if value.selected == NOTHING else value.selected
                 for value in column.values
-                if value.chosen
+                if value.selected
             }
             for column in self.columns
         }
@@ -517,10 +516,10 @@ class ImportForm(ProjectForm):
         is_usual = roles == mapping.roles_of(list(roles), shape) and not (meanings or self.names)
         if is_usual and not self.preview.formats and self.shape_name == self.preview.shape:
             return None
-        chosen = mapping.config_of(roles, meanings, **self.names)
-        if shape is ITEMS and not {"item", "output"} & chosen.keys():
+        mapping_config = mapping.config_of(roles, meanings, **self.names)
+        if shape is ITEMS and not {"item", "output"} & mapping_config.keys():
             raise ConfigInvalid.at("item", "choose the column that names the item, or its output")
-        return chosen
+        return mapping_config
 
     # --- what is asked for ------------------------------------------------------------------------
 
@@ -542,7 +541,6 @@ class ImportForm(ProjectForm):
                 self.add_error(None, str(error).removeprefix("mapping."))
 
     def _import_form(self) -> Values:
-        """Return what an import is told, checked as by the API."""
         cleaned = self.cleaned_data
         options = {
             name: cleaned[name]
@@ -555,16 +553,19 @@ class ImportForm(ProjectForm):
         if options.get("vote_kind") == GRADED:
             options |= {"vote_kind": "pass_flag", "graded": True}
         columns = self.chosen_mapping() if self.shape_name else None
-        if written := cleaned.get("written"):
-            columns = cast(Values, import_report.json_text("written", written))
+        if mapping_text := cleaned.get("written"):
+            columns = cast(Values, import_report.json_text("written", mapping_text))
         return import_jobs.form_of([], options, columns, None)
 
     def _choices(self) -> dict[str, str]:
         """Return what was posted, by the names of fields and selects that there are."""
         selects = [
-            entry for each in self.columns for entry in (each.role, *each.values) if entry.name
+            entry
+            for column in self.columns
+            for entry in (column.role, *column.values)
+            if entry.name
         ]
-        assigned = {entry.name: entry.chosen for entry in selects}
+        assigned = {entry.name: entry.selected for entry in selects}
         return {
             name: str(self.posted.get(name, "")) for name in self.fields if self.posted.get(name)
         } | assigned
@@ -581,11 +582,11 @@ class ImportForm(ProjectForm):
         return project
 
 
-def _counted(number: int, is_all: bool) -> str:
+def _count_in_words(number: int, is_all: bool) -> str:
     return f"{number:,} " if is_all and number > 1 else ""
 
 
-def _proposed(value: str, values: Collection[str]) -> str:
+def _proposed_choice(value: str, values: Collection[str]) -> str:
     """Return the choice that a value may stand for: 0 is a tie only where there is a 2."""
     places = {"left": "A", "right": "B"} | (
         {"1": "A", "2": "B", "0": "tie"} if "2" in values else {}

@@ -35,7 +35,7 @@ def invites_of(
         (invited, _link(request, invited.invite), voters.refusal(invited.invite, now))
         for invited in voters.invited(run.queue)
     ]
-    links = [f"{each.invite.label}\t{link}" for each, link, refused in invites if not refused]
+    links = [f"{row.invite.label}\t{link}" for row, link, refused in invites if not refused]
     return {
         "can_vote": run.queue.is_open and run.state not in (Run.State.DRAFT, Run.State.COMPLETE),
         "invites": invites,
@@ -49,10 +49,10 @@ def _link(request: HttpRequest, invite: Invite) -> str:
     return request.build_absolute_uri(reverse("join", args=[voters.invite_token(invite)]))
 
 
-def record(request: HttpRequest, run: Run, what: str, invite: Invite) -> None:
+def record(request: HttpRequest, run: Run, event: str, invite: Invite) -> None:
     # What happened to a run is kept; who was invited can be erased.
     named = f": {invite.label}" if invite.label and not invite.person else ""
-    run.record("invite", f"{what} by {request.user.get_username()}{named}.")
+    run.record("invite", f"{event} by {request.user.get_username()}{named}.")
 
 
 @never_cache

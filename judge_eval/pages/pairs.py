@@ -82,7 +82,7 @@ class PairLine:
     votes: Sequence[Vote] = ()
 
     @property
-    def said(self) -> dict[str, int]:
+    def counts_by_choice(self) -> dict[str, int]:
         """The votes by what they say, where the reader may see that."""
         counts = {choice: getattr(self.pair, name) for choice, name in VOTES_FOR.items()}
         if self.votes:
@@ -103,10 +103,10 @@ class PairLine:
 
 def _prompt_cell(line: PairLine) -> Cell:
     pair, noun = line.pair, line.run.queue.noun
-    where = reverse("run-pair", args=[line.run.pk, pair.pk]) + line.query
+    link = reverse("run-pair", args=[line.run.pk, pair.pk]) + line.query
     words = Truncator(latest(pair.a.prompt)).chars(LETTERS)
     return Cell(
-        words or f"{noun.capitalize()} {pair.position + 1:,}", css="", href=where, direction="auto"
+        words or f"{noun.capitalize()} {pair.position + 1:,}", css="", href=link, direction="auto"
     )
 
 
@@ -126,7 +126,7 @@ def _makers_cell(line: PairLine) -> Cell:
 
 def _said_cell(line: PairLine) -> Cell:
     """Draw how many said what, with the same in words behind it."""
-    if not (counts := line.said):
+    if not (counts := line.counts_by_choice):
         return Cell(DASH, css="muted")
     ends = [0, *accumulate(counts.values())]
     shares = [
@@ -162,7 +162,7 @@ def _listing(run: Run, lines: Sequence[PairLine]) -> Listing[PairLine]:
     """Return the list, with columns of identifiers, pictures and votes where items have any."""
     pairs = [line.pair for line in lines]
     has_ids = any(pair.external_id for pair in pairs)
-    has_said = any(line.said for line in lines)
+    has_said = any(line.counts_by_choice for line in lines)
     has_pictures = any(pair.a.picture for pair in pairs[:1])
     ids = Column[PairLine]("Id", lambda line: line.pair.external_id, css="long id")
     pictures = Column("A and B" if run.queue.noun == "pair" else "Output", _pictures_cell)
@@ -241,7 +241,7 @@ def _page_of_pairs(
 @require_safe
 def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     run = find_run(run_id)
-    about = [f"{side}__{what}" for side in "ab" for what in ("picture", "call")]
+    about = [f"{side}__{relation}" for side in "ab" for relation in ("picture", "call")]
     items = Item.objects.select_related(*about).defer("a__call__reply", "b__call__reply")
     pair = get_object_or_404(items, pk=item_id, queue=run.queue_id)
     if refused := refusal(request, "see", run, pair):
@@ -249,11 +249,11 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     (order, part), verdicts = _order_and_part(request, run), verdicts_on(pair)
     calls = Call.objects.defer("reply").order_by("order", "sample")
     prefetch_related_objects(verdicts, Prefetch("calls", calls))
-    chosen, kind = majority(votes_on(Q(item=pair.pk))[pair.pk]), kind_of(run.queue)
+    majority_choice, kind = majority(votes_on(Q(item=pair.pk))[pair.pk]), kind_of(run.queue)
     has_scores = any(verdict.score_a is not None for verdict in verdicts)
     score_heads = kind.scores if has_scores else ()
     rows = [
-        _verdict_row(verdict, chosen)
+        _verdict_row(verdict, majority_choice)
         | {"labels": _labels_beside(run.queue, verdict.labels)}
         | {
             "scores": [
@@ -273,7 +273,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         "previous": _next(pairs, pair, back),
         "next": _next(pairs, pair, onward),
         "sides": _sides(pair),
-        "majority": LABELS.get(chosen, chosen),
+        "majority": LABELS.get(majority_choice, majority_choice),
         "has_orders": "orders" in kind.figures,
         "verb": kind.verb,
         "score_heads": score_heads,
@@ -303,17 +303,17 @@ def _vote_in_words(vote: Entry) -> str:
 
 def _labels_beside(queue: Queue, labels: Context | None) -> Context | None:
     """Return what was answered beside the choice, and not what the choice itself is."""
-    chosen = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
-    return None if queue.kind in chosen else labels
+    label_kinds = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
+    return None if queue.kind in label_kinds else labels
 
 
 def _next(pairs: QuerySet[Item], pair: Item, order: Sequence[str]) -> UUID | None:
-    behind, as_far = Q(), Q()
+    behind, tied_fields = Q(), Q()
     for field in order:
         name, than = field.removeprefix("-"), "lt" if field.startswith("-") else "gt"
         value = getattr(pair, name)
-        behind |= as_far & Q(**{f"{name}__{than}": value})
-        as_far &= Q(**{name: value})
+        behind |= tied_fields & Q(**{f"{name}__{than}": value})
+        tied_fields &= Q(**{name: value})
         if field == order[0]:
             # Implied by the rest, and what lets the database begin in the middle of its index.
             pairs = pairs.filter(**{f"{name}__{than}e": value})
@@ -364,7 +364,7 @@ def picks_of(verdict: Verdict) -> list[Pick]:
     ]
 
 
-def _verdict_row(verdict: Verdict, chosen: str) -> Context:
+def _verdict_row(verdict: Verdict, majority_choice: str) -> Context:
     picks = {pick.is_swapped: pick.in_words for pick in picks_of(verdict)}
     rate, calls = verdict.sample_consistency, verdict.calls.all()
     return {
@@ -372,7 +372,7 @@ def _verdict_row(verdict: Verdict, chosen: str) -> Context:
         "winner": LABELS.get(verdict.winner, verdict.winner)
         or ("no verdict" if verdict.error else ""),
         # None where the judge chose nothing, or no choice has more than half of the votes.
-        "agrees": verdict.winner == chosen if verdict.winner and chosen else None,
+        "agrees": verdict.winner == majority_choice if verdict.winner and majority_choice else None,
         "stored": picks.get(False, ""),
         "swapped": picks.get(True, ""),
         "samples": "" if rate is None else percent(rate),

@@ -27,7 +27,15 @@ from judge_eval import services
 from judge_eval.findings.few import VotesFirst, require_votes_first
 from judge_eval.models import Run
 from judge_eval.pages.invites import PERSONAL_IDS, invites_of, record
-from judge_eval.voter_stats import LEAST_PAIRS, Pace, Person, Share, figures_of, pace_of, people_of
+from judge_eval.voter_stats import (
+    LEAST_PAIRS,
+    Person,
+    VoterShare,
+    VotingPace,
+    figures_of,
+    pace_of,
+    people_of,
+)
 from judge_eval.web import find_run, invites_address, run_action, run_page
 from voting import voters
 from voting.access import can, require, user_of
@@ -107,10 +115,10 @@ class VotesPerItemForm(forms.Form):
             return cost_of(self.queue, by_rules(self.queue, self.rules))
         return cost_of(self.queue, dict.fromkeys(disputed(self.queue), self.cleaned_data["votes"]))
 
-    def save(self, by: Voter) -> Entry:
+    def save(self, curator: Voter) -> Entry:
         if self.is_for_all:
-            return change_for_all(self.queue, self.rules, by)
-        return change_for_disputed(self.queue, self.cleaned_data["votes"], by)
+            return change_for_all(self.queue, self.rules, curator)
+        return change_for_disputed(self.queue, self.cleaned_data["votes"], curator)
 
 
 class QuestionForm(forms.Form):
@@ -167,15 +175,17 @@ def _name_cell(line: VoterLine) -> Cell:
 
 
 def _group_cell(line: VoterLine) -> Cell:
-    group, who = line.person.group, f"{line.name} {line.person.pseudonym}"
+    group, voter_name = line.person.group, f"{line.name} {line.person.pseudonym}"
     if not line.decides:
         return Cell(group or DASH, css="")
-    return Cell(group or "Choose", after=f" as the group of {who}", href=line.link("group"), css="")
+    return Cell(
+        group or "Choose", after=f" as the group of {voter_name}", href=line.link("group"), css=""
+    )
 
 
 def _seen_cell(line: VoterLine) -> Cell:
-    seen = line.person.last_seen
-    return Cell(f"{timesince(seen, line.now)} ago", title=f"{seen:%-d %b %Y %H:%M} UTC")
+    last_seen = line.person.last_seen
+    return Cell(f"{timesince(last_seen, line.now)} ago", title=f"{last_seen:%-d %b %Y %H:%M} UTC")
 
 
 def _seconds_cell(line: VoterLine) -> Cell:
@@ -183,9 +193,9 @@ def _seconds_cell(line: VoterLine) -> Cell:
     return Cell(DASH if seconds is None else f"{seconds:.1f}")
 
 
-def _share_cell(share: Share | None, why: str) -> Cell:
+def _share_cell(share: VoterShare | None, reason: str) -> Cell:
     if share is None:
-        return missing(why)
+        return missing(reason)
     if share.interval is None:
         few = f"Fewer than {LEAST_PAIRS}: no interval."
         return Cell(percent(share.value), small=f"of {share.n}", title=few)
@@ -196,8 +206,8 @@ def _share_cell(share: Share | None, why: str) -> Cell:
 def _exclude_cell(line: VoterLine) -> Cell:
     if not line.decides or line.person.excluded:
         return Cell()
-    who = f"{line.name} {line.person.pseudonym}"
-    return Cell("Exclude", after=f" {who}", href=line.link("exclude"), css="")
+    voter_name = f"{line.name} {line.person.pseudonym}"
+    return Cell("Exclude", after=f" {voter_name}", href=line.link("exclude"), css="")
 
 
 def _figure(
@@ -260,8 +270,8 @@ def _page(
     try:
         require_votes_first(request, run)
         context |= _voters_of(request, run) | _votes_wanted(request, run, votes_form)
-    except VotesFirst as why:
-        context["why"] = str(why)
+    except VotesFirst as refusal:
+        context["why"] = str(refusal)
     context |= invites_of(request, run, **invite_forms)
     return render(request, "judge_eval/people.html", context, status=status)
 
@@ -306,18 +316,18 @@ def _voters_of(request: HttpRequest, run: Run) -> Context:
         "graph": votes_graph(pace.votes, pace.unit),
         "people": len(people),
         "excluded": [person for person in people if person.excluded],
-        "chosen": _chosen(people, request.GET.get("exclude")),
-        "grouped": _chosen(people, request.GET.get("group")),
+        "chosen": _person_by_id(people, request.GET.get("exclude")),
+        "grouped": _person_by_id(people, request.GET.get("group")),
         "uid": uuid4(),
         "longest_why": LONGEST_WHY,
     }
 
 
-def _chosen(people: Sequence[Person], pk: str | None) -> Person | None:
+def _person_by_id(people: Sequence[Person], pk: str | None) -> Person | None:
     return next((person for person in people if str(person.id) == pk), None)
 
 
-def _pace_in_words(pace: Pace) -> str:
+def _pace_in_words(pace: VotingPace) -> str:
     waiting = number_of(pace.waiting, pace.noun)
     want = "wants" if pace.waiting == 1 else "want"
     words = f"{waiting} {want} votes." if pace.waiting else f"No {pace.noun} wants votes."
@@ -345,7 +355,7 @@ def _cost_in_words(cost: RoundCost | None, queue: Queue) -> str:
 # --- what a lead can do -------------------------------------------------------------------------
 
 
-def _lead(request: HttpRequest, run: Run) -> Voter:
+def _acting_voter(request: HttpRequest, run: Run) -> Voter:
     return voter_of_user(run.queue.project, user_of(request))
 
 
@@ -375,8 +385,8 @@ def make_personal_invites(request: HttpRequest, run: Run) -> HttpResponse:
         return _page(request, run, status=422, personal=form)
     names, group = form.cleaned_data["names"], form.cleaned_data["group"]
     voters.make_personal_invites(run.queue, names, form.expires_at(timezone.now()), group)
-    who = request.user.get_username()
-    run.record("invite", f"{number_of(len(names), 'personal link')} made by {who}.")
+    username = request.user.get_username()
+    run.record("invite", f"{number_of(len(names), 'personal link')} made by {username}.")
     return redirect(invites_address(run))
 
 
@@ -396,7 +406,7 @@ def change_votes_per_item(request: HttpRequest, run: Run) -> HttpResponse:
     form = VotesPerItemForm(run.queue, request.POST)
     if not form.is_valid():
         return _page(request, run, form, status=422)
-    form.save(_lead(request, run))
+    form.save(_acting_voter(request, run))
     messages.success(request, "The votes wanted are changed; the figures follow in a moment.")
     return redirect("run-people", run.pk)
 
@@ -409,7 +419,7 @@ def exclude(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
     cleaned = form.cleaned_data
     reason = cleaned.pop("why")
     try:
-        exclude_voter(voter.pk, run.queue, _lead(request, run), reason, **cleaned)
+        exclude_voter(voter.pk, run.queue, _acting_voter(request, run), reason, **cleaned)
     except AlreadyDecided as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{voter} is excluded; the figures follow in a moment.")
@@ -422,9 +432,9 @@ def change_group(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse
     if not form.is_valid():
         raise Problem(422, f"Voter group: {form.errors['group'][0]}")
     group = form.cleaned_data["group"]
-    if voters.put_into_group(voter, group, _lead(request, run)):
-        where = f"in the group {group}" if group else "in no group"
-        messages.success(request, f"{voter} is {where} now; the figures follow in a moment.")
+    if voters.put_into_group(voter, group, _acting_voter(request, run)):
+        group_text = f"in the group {group}" if group else "in no group"
+        messages.success(request, f"{voter} is {group_text} now; the figures follow in a moment.")
     return redirect("run-people", run.pk)
 
 
@@ -437,7 +447,7 @@ def take_back(request: HttpRequest, run: Run, decision_id: UUID) -> HttpResponse
     decisions = decisions_on_voters(run.queue).select_related("voter")
     decision = get_object_or_404(decisions, uid=decision_id)
     try:
-        reverse(decision.uid, _lead(request, run))
+        reverse(decision.uid, _acting_voter(request, run))
     except (AlreadyDecided, CannotDecide) as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{decision.voter} counts again; the figures follow in a moment.")

@@ -82,9 +82,9 @@ class PlanForm(forms.Form):
             return
         try:
             self.cleaned_data["study"] = self._study()
-        except ValueError as odd:
-            name, _, why = str(odd).partition(": ")
-            self.add_error(name, f"{why[:1].upper()}{why[1:]}.")
+        except ValueError as invalid:
+            name, _, message = str(invalid).partition(": ")
+            self.add_error(name, f"{message[:1].upper()}{message[1:]}.")
 
     def _study(self) -> Study:
         cleaned = self.cleaned_data
@@ -117,40 +117,40 @@ def planner(request: HttpRequest) -> HttpResponse:
 def planned(study: Study, method: Method, seconds: float, hours: float) -> Context:
     """Return what the page shows of a study that can be."""
     costs = {"seconds_per_vote": seconds, "hours_per_person": hours}
-    chosen = plan(study, method, **costs)
+    chosen_plan = plan(study, method, **costs)
     tried = sorted({*ALTERNATIVES, study.votes_per_item})
     plans = [plan(replace(study, votes_per_item=votes), method, **costs) for votes in tried]
     return {
-        "plan": chosen,
-        "words": in_words(study, method, chosen, seconds),
+        "plan": chosen_plan,
+        "words": in_words(study, method, chosen_plan, seconds),
         "alt_test": alt_test_in_words(study),
         "saving": saving_in_words(study),
-        "table": _table(plans, chosen),
+        "table": _table(plans, chosen_plan),
         "svg": _chart(study),
     }
 
 
-def in_words(study: Study, method: Method, chosen: StudyPlan, seconds: float) -> str:
+def in_words(study: Study, method: Method, study_plan: StudyPlan, seconds: float) -> str:
     difference = f"{100 * study.difference:g} points"
-    if chosen.items is None:
+    if study_plan.items is None:
         return (
             f"No study of up to {MOST_ITEMS:,} items tells judges apart that differ by "
             f"{difference}: look for a larger difference, or ask for more votes per item."
         )
-    how = {
+    method_text = {
         "evidence": "by evidence, however often one looks",
         "interval": "by a 95 % interval that is looked at once",
     }[method]
-    assert chosen.votes is not None
-    assert chosen.hours is not None
-    assert chosen.people is not None
-    people = "1 person" if chosen.people == 1 else f"{chosen.people:,} people"
-    each = number_of(chosen.votes_per_item, "vote")
+    assert study_plan.votes is not None
+    assert study_plan.hours is not None
+    assert study_plan.people is not None
+    people = "1 person" if study_plan.people == 1 else f"{study_plan.people:,} people"
+    votes_text = number_of(study_plan.votes_per_item, "vote")
     return (
-        f"{number_of(chosen.items, 'item')} with {each} each: {number_of(chosen.votes, 'vote')}, "
-        f"{_hours(chosen.hours)} of voting at {seconds:g} s a vote, {people}. A difference of "
-        f"{difference} between two of {study.judges} judges is then found in "
-        f"{percent(study.power)} of studies, {how}."
+        f"{number_of(study_plan.items, 'item')} with {votes_text} each: "
+        f"{number_of(study_plan.votes, 'vote')}, {_hours(study_plan.hours)} of voting at "
+        f"{seconds:g} s a vote, {people}. A difference of {difference} between two of "
+        f"{study.judges} judges is then found in {percent(study.power)} of studies, {method_text}."
     )
 
 
@@ -185,22 +185,24 @@ def _hours(hours: float) -> str:
     return f"{hours:,.1f} h" if hours < 100 else f"{hours:,.0f} h"
 
 
-def _table(plans: Sequence[StudyPlan], chosen: StudyPlan) -> Table:
-    rows, notes = numbered([_row(each, is_chosen=each == chosen) for each in plans])
+def _table(plans: Sequence[StudyPlan], chosen_plan: StudyPlan) -> Table:
+    rows, notes = numbered(
+        [_row(study_plan, is_chosen=study_plan == chosen_plan) for study_plan in plans]
+    )
     heads = [Head("With", css=""), *map(Head, ("Items", "Votes", "Hours", "People"))]
     label = "The same study with other numbers of votes per item"
     return Table(label, heads, rows, css="list", caption=label, notes=notes, are_cards=True)
 
 
-def _row(each: StudyPlan, *, is_chosen: bool) -> Row:
-    name = f"{number_of(each.votes_per_item, 'vote')} per item"
+def _row(study_plan: StudyPlan, *, is_chosen: bool) -> Row:
+    name = f"{number_of(study_plan.votes_per_item, 'vote')} per item"
     cells = [missing(f"More than {MOST_ITEMS:,} items.")] * 4
-    if each.items is not None:
+    if study_plan.items is not None:
         cells = [
-            Cell(f"{each.items:,}", label="Items"),
-            Cell(f"{each.votes:,}", label="Votes"),
-            Cell(_hours(each.hours or 0), label="Hours"),
-            Cell(f"{each.people:,}", label="People"),
+            Cell(f"{study_plan.items:,}", label="Items"),
+            Cell(f"{study_plan.votes:,}", label="Votes"),
+            Cell(_hours(study_plan.hours or 0), label="Hours"),
+            Cell(f"{study_plan.people:,}", label="People"),
         ]
     return Row(name, [name_cell(name), *cells], css="passing" if is_chosen else "")
 

@@ -48,7 +48,7 @@ class PriceList(RootModel[dict[Name, Price]]):
 class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
     project = ProjectField(label="Who may use it", empty_label="every project")
     protocol = forms.ChoiceField(
-        choices=lambda: [(each.id, each.title) for each in PROTOCOLS.values()],
+        choices=lambda: [(protocol.id, protocol.title) for protocol in PROTOCOLS.values()],
         initial=OPENAI_COMPATIBLE,
         required=False,
     )
@@ -84,7 +84,9 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
 @require_safe
 def provider_list(request: HtmxRequest) -> HttpResponse:
     """The providers that one may use; htmx asks for the trial of one again until it is answered."""
-    may_add, may_change = (can_administer(request.user, each) for each in (_ADD, _CHANGE))
+    may_add, may_change = (
+        can_administer(request.user, permission) for permission in (_ADD, _CHANGE)
+    )
     if not may_change:
         require_anywhere(request, "run")
     offered = providers.offered_to(request.user)

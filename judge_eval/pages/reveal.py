@@ -45,12 +45,12 @@ _LABEL = re.compile(
 )
 
 
-def as_seen(reason: str, left: str) -> str:
+def reason_on_screen(reason: str, left: str) -> str:
     """Name the outputs in a judge's reason as they stand on the voter's screen.
 
     Examples
     --------
-    >>> as_seen("Output A is sharper than B. A fine fox.", left="B")
+    >>> reason_on_screen("Output A is sharper than B. A fine fox.", left="B")
     'Right output is sharper than Left. A fine fox.'
     """
 
@@ -67,16 +67,18 @@ def as_seen(reason: str, left: str) -> str:
 def judge_lines(vote: Entry, item: Item) -> list[Context]:
     """Return what each judge said of an item, as it stood on the screen of who voted."""
     left = "A" if vote.left_side != "B" else "B"
-    of_one = item.b_id is None
+    is_single = item.b_id is None
     return [
         _judge_line(
-            verdict, vote.choice, _of_one(verdict, vote) if of_one else _of_pair(verdict, left)
+            verdict,
+            vote.choice,
+            _single_answer(verdict, vote) if is_single else _pair_answer(verdict, left),
         )
         for verdict in verdicts_on(item)
     ]
 
 
-def _judge_line(verdict: Verdict, chosen: str, answer: Context) -> Context:
+def _judge_line(verdict: Verdict, vote_choice: str, answer: Context) -> Context:
     rate = verdict.sample_consistency
     sentences = (
         answer["reason"],
@@ -86,12 +88,12 @@ def _judge_line(verdict: Verdict, chosen: str, answer: Context) -> Context:
     return answer | {
         "judge": verdict.judge,
         # None where there is no verdict.
-        "agrees": verdict.winner == chosen if verdict.winner else None,
+        "agrees": verdict.winner == vote_choice if verdict.winner else None,
         "why": " ".join(filter(None, sentences)),
     }
 
 
-def _of_one(verdict: Verdict, vote: Entry) -> Context:
+def _single_answer(verdict: Verdict, vote: Entry) -> Context:
     answer = verdict.winner and kind_of(vote.queue).spoken(verdict.winner, "")
     score = "" if verdict.score_a is None else f" ({verdict.score_a:g})"
     return {
@@ -102,7 +104,7 @@ def _of_one(verdict: Verdict, vote: Entry) -> Context:
     }
 
 
-def _of_pair(verdict: Verdict, left: str) -> Context:
+def _pair_answer(verdict: Verdict, left: str) -> Context:
     without_choice = {"": NO_VERDICT, WRONG: "no choice"}.get(verdict.winner)
     picked = without_choice or COMPARISON.spoken(verdict.winner, left)
     scores = (verdict.score_a, verdict.score_b)
@@ -113,7 +115,7 @@ def _of_pair(verdict: Verdict, left: str) -> Context:
         "picked": picked,
         "in_words": ("said " if verdict.winner else "") + picked,
         "scores": numbers and f" ({numbers})",
-        "reason": as_seen(verdict.feedback, "A" if left_was_a else "B") or verdict.error,
+        "reason": reason_on_screen(verdict.feedback, "A" if left_was_a else "B") or verdict.error,
         "consistency": _consistency(verdict, picked, left),
     }
 
@@ -136,8 +138,8 @@ def _makers(item: Item, left: str) -> list[tuple[str, str]]:
     """Return who wrote what was voted on, with the side it stood on."""
     if item.b_id is None:
         return [("", item.a.generator)] if item.a.generator else []
-    one, other = item.displayed(left)
-    return [("left", one.generator), ("right", other.generator)]
+    left_output, right_output = item.displayed(left)
+    return [("left", left_output.generator), ("right", right_output.generator)]
 
 
 def _by_side(lines: Sequence[Context]) -> list[tuple[str, list[Context]]]:
@@ -148,7 +150,7 @@ def _by_side(lines: Sequence[Context]) -> list[tuple[str, list[Context]]]:
     return [(side, group) for side, group in groups.items() if group]
 
 
-def _agree(lines: Sequence[Context], noun: str) -> str:
+def _agreement_in_words(lines: Sequence[Context], noun: str) -> str:
     """Say how many of those with a verdict agree; nothing where none has one."""
     answers = [line["agrees"] for line in lines if line["agrees"] is not None]
     agree = f"{noun} agrees" if len(answers) == 1 else f"{noun}s agree"
@@ -174,11 +176,11 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     # Before anything is shown: a vote cast after this moment is not blind.
     record_exposure(voter.pk, [item.pk], timezone.now())
     left = "A" if vote.left_side != "B" else "B"
-    every = [] if kept_back([item.pk]) else judge_lines(vote, item)
-    baselines = [line for line in every if line["judge"].is_baseline]
-    judges = [line for line in every if not line["judge"].is_baseline]
+    all_lines = [] if kept_back([item.pk]) else judge_lines(vote, item)
+    baselines = [line for line in all_lines if line["judge"].is_baseline]
+    judges = [line for line in all_lines if not line["judge"].is_baseline]
     lines, headline = judges or baselines, own_vote_in_words(vote)
-    if agree := _agree(lines, "judge" if judges else "baseline"):
+    if agree := _agreement_in_words(lines, "judge" if judges else "baseline"):
         headline = f"{headline} · {agree}"
     picks = [f"{line['judge'].name}: {line['picked']}." for line in lines]
     requested = request.GET.get("look", "")
@@ -194,7 +196,8 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         "sides": _by_side(lines),
         # Folded, where there are judges.
         "baselines": baselines if judges else [],
-        "baselines_agree": _agree(baselines, "baseline") or f"{len(baselines)} baselines",
+        "baselines_agree": _agreement_in_words(baselines, "baseline")
+        or f"{len(baselines)} baselines",
         "note": RETRACTED if vote.retracted else UNBLINDED if vote.unblinded else "",
         "next_look": look + 1 if vote.seq is None and look < LOOKS else None,
         "delay_ms": min(round(150 * 1.6**look), 5000),

@@ -61,7 +61,7 @@ DESCRIBED: Final = "What one is may follow a colon: judge-a: a strict reader."
 _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
 
 
-class ProjectForm(forms.Form):
+class RunProjectForm(forms.Form):
     """Where a run belongs: every form of a new run asks for it.
 
     One is offered those projects in which one may make runs, and a new one if one may make it.
@@ -113,11 +113,11 @@ def _number(
     return field(label=label, help_text=help_text, required=False, widget=widget)
 
 
-def _one_of(label: str, choices: Sequence[tuple[str, str]]) -> forms.ChoiceField:
+def _radio_field(label: str, choices: Sequence[tuple[str, str]]) -> forms.ChoiceField:
     return forms.ChoiceField(label=label, choices=choices, widget=forms.RadioSelect)
 
 
-def _some_of(
+def _checkbox_field(
     label: str, choices: Sequence[tuple[str, str]], help_text: str = ""
 ) -> forms.MultipleChoiceField:
     return forms.MultipleChoiceField(
@@ -137,7 +137,7 @@ def _lines(label: str, help_text: str, rows: int = 4) -> forms.CharField:
     )
 
 
-class RunForm(ProjectForm):
+class RunForm(RunProjectForm):
     name = forms.CharField(
         max_length=200, required=False, help_text="Empty: the names of its models."
     )
@@ -146,13 +146,13 @@ class RunForm(ProjectForm):
         required=False,
         help_text="In one line, as readers of the board are told: Did the model refuse?",
     )
-    kind = _one_of(
+    kind = _radio_field(
         "Kind of output", [("svg", "drawings (SVG)"), ("text", "texts"), ("code", "code")]
     )
     # Pairs are compared where nothing else is said.
     items_kind = forms.ChoiceField(
         label="What people and judges are asked",
-        choices=[each for each in Queue.Kind.choices if each[0] != Queue.Kind.TEXT],
+        choices=[choice for choice in Queue.Kind.choices if choice[0] != Queue.Kind.TEXT],
         widget=forms.RadioSelect,
         required=False,
     )
@@ -181,12 +181,12 @@ class RunForm(ProjectForm):
         "Models, one per line; they may be among those that generate. Settings as for models. "
         f"{DESCRIBED}",
     )
-    baselines = _some_of(
+    baselines = _checkbox_field(
         "Baselines, which know nothing: the floor of the board",
         [(n, n if n in names_for("text", CHOICES) else f"{n} (drawings only)") for n in BASELINES],
         _WHOLE_FLOOR,
     )
-    single_baselines = _some_of(
+    single_baselines = _checkbox_field(
         "Baselines, which know nothing: the floor of the board",
         [
             (MOST_FREQUENT, "always the same answer: one for each choice, of ratings one"),
@@ -195,12 +195,12 @@ class RunForm(ProjectForm):
         ],
         _WHOLE_FLOOR,
     )
-    verdict_orders = _one_of(
+    verdict_orders = _radio_field(
         "Each judge is asked about a pair",
         [("both", "in both orders"), ("random", "once, in an order left to chance")],
     )
     judging_samples = _number("Samples", "Answers for each order; the majority counts.")
-    ballot = _some_of(
+    ballot = _checkbox_field(
         "Beside A and B one may say", [(choice, LABELS[choice]) for choice in WITHOUT_SIDE]
     )
     rubric = forms.CharField(
@@ -215,7 +215,7 @@ class RunForm(ProjectForm):
         forms.FloatField,
     )
     overlap_votes = _number("Votes on each of those")
-    reveal = _one_of("What the judges said is shown to voters", Queue.Reveal.choices)
+    reveal = _radio_field("What the judges said is shown to voters", Queue.Reveal.choices)
     budget_usd = _number(
         "Budget in US dollars",
         "The run stops before it is passed. Empty: no limit.",
@@ -252,13 +252,13 @@ class RunForm(ProjectForm):
         provider.required = bool(names)
         if not names:
             provider.choices += [("", "none yet")]
-            where = reverse("providers")
+            address = reverse("providers")
             words = 'There is none yet: <a href="{}">add one</a> before this run starts.'
-            provider.help_text = format_html(words, where)
-        chosen = str(self["provider"].value() or "")
-        if chosen and chosen not in names:
+            provider.help_text = format_html(words, address)
+        provider_name = str(self["provider"].value() or "")
+        if provider_name and provider_name not in names:
             # Copied from a config; the page of the draft says it too.
-            provider.choices += [(chosen, f"{chosen} (there is none of that name)")]
+            provider.choices += [(provider_name, f"{provider_name} (there is none of that name)")]
         self._leave_out_what_is_off()
 
     def _leave_out_what_is_off(self) -> None:
@@ -267,7 +267,9 @@ class RunForm(ProjectForm):
             field = self.fields[name]
             assert isinstance(field, forms.MultipleChoiceField)  # as declared above
             choices = cast("list[tuple[str, str]]", field.choices)
-            field.choices = [(each, words) for each, words in choices if each not in off]
+            field.choices = [
+                (baseline, words) for baseline, words in choices if baseline not in off
+            ]
 
     def clean_overlap_share(self) -> float | None:
         percent: float | None = self.cleaned_data["overlap_share"]
@@ -283,15 +285,15 @@ class RunForm(ProjectForm):
 
     def clean_provider(self) -> str:
         name: str = self.cleaned_data["provider"]
-        project, chosen = self._places.get(name), self.cleaned_data.get("project")
-        if project is not None and (chosen is None or chosen.pk != project):
+        project, run_project = self._places.get(name), self.cleaned_data.get("project")
+        if project is not None and (run_project is None or run_project.pk != project):
             raise forms.ValidationError("It belongs to another project: choose that, or another.")
         return name
 
     def clean(self) -> None:
         super().clean()
-        got = self.cleaned_data
-        text, file = got.get("prompts", ""), got.get("prompts_file")
+        cleaned = self.cleaned_data
+        text, file = cleaned.get("prompts", ""), cleaned.get("prompts_file")
         prompts = from_lines(text)
         if text.strip() and file:
             self.add_error("prompts_file", "Paste prompts or give a file, not both.")
@@ -300,20 +302,22 @@ class RunForm(ProjectForm):
                 prompts = from_file(file.name or "", file.read())
             except PromptsUnreadable as error:
                 self.add_error("prompts_file", f"This file cannot be read: {error}.")
-        chosen = got.get("single_baselines" if self._is_single else "baselines", [])
+        baseline_names = cleaned.get("single_baselines" if self._is_single else "baselines", [])
         # What people cannot answer here is no floor.
-        absent = {b.id for b in BASELINES.values() if b.always not in ("", *got.get("ballot", []))}
-        absent |= set() if got.get("items_kind") == Queue.Kind.RATING else {LONGER_HIGHER}
-        baselines = [ListedPrompt(n, n) for n in chosen if n not in absent]
+        absent = {
+            b.id for b in BASELINES.values() if b.always not in ("", *cleaned.get("ballot", []))
+        }
+        absent |= set() if cleaned.get("items_kind") == Queue.Kind.RATING else {LONGER_HIGHER}
+        baselines = [ListedPrompt(n, n) for n in baseline_names if n not in absent]
         listed = {
-            "models": _with_settings(got.get("models", "")),
-            "judges": _described(got.get("judges", "")) + baselines,
+            "models": _models_by_line(cleaned.get("models", "")),
+            "judges": _judges_by_line(cleaned.get("judges", "")) + baselines,
             "prompts": prompts,
         }
         try:
             self.run_config = extension_check.new_config(
                 self._plain()
-                | {name: [each.entry for each in prompts] for name, prompts in listed.items()}
+                | {name: [prompt.entry for prompt in prompts] for name, prompts in listed.items()}
             )
         except ConfigInvalid as invalid:
             self._show(invalid.errors, listed)
@@ -333,7 +337,7 @@ class RunForm(ProjectForm):
                 config.setdefault(field, value)
         if "name" not in config and "name" not in self.errors:
             models = from_lines(self.cleaned_data.get("models", ""))
-            names = ", ".join(str(each.entry).split()[0] for each in models)
+            names = ", ".join(str(model.entry).split()[0] for model in models)
             config["name"] = names[:200] or "Run"
         rubric = config.pop("rubric", "").replace("\r\n", "\n")
         # Another kind's is the default of that kind.
@@ -346,16 +350,15 @@ class RunForm(ProjectForm):
         return kind not in ("", Queue.Kind.COMPARISON)
 
     def _items(self) -> Context | None:
-        """Return what is asked of single items, as a config says it."""
-        got = self.cleaned_data
+        values = self.cleaned_data
         if not self._is_single:
             return None
-        has_words = got["items_kind"] in (Queue.Kind.CATEGORY, Queue.Kind.LABELS)
-        lines = [each.entry for each in from_lines(got.get("items_choices", ""))]
-        task = {"task": got["items_task"]} if got.get("items_task") else {}
-        grades = got["items_kind"] == Queue.Kind.PASS_FLAG and got.get("items_graded", False)
+        has_words = values["items_kind"] in (Queue.Kind.CATEGORY, Queue.Kind.LABELS)
+        lines = [choice_line.entry for choice_line in from_lines(values.get("items_choices", ""))]
+        task = {"task": values["items_task"]} if values.get("items_task") else {}
+        grades = values["items_kind"] == Queue.Kind.PASS_FLAG and values.get("items_graded", False)
         words = {"choices": lines if has_words else [], "graded": grades}
-        return {"kind": got["items_kind"]} | words | task
+        return {"kind": values["items_kind"]} | words | task
 
     def _show(
         self, errors: Sequence[ConfigError], listed: Mapping[str, list[ListedPrompt]]
@@ -378,10 +381,10 @@ class RunForm(ProjectForm):
         field, message = error.path.replace(".", "_"), error.message
         if place := _LISTED.fullmatch(error.path):
             field, index, part = place.groups()
-            where = listed[field][int(index)].place
-            if where in BASELINES:
+            line_title = listed[field][int(index)].place
+            if line_title in BASELINES:
                 field = "baselines"
-            message = f"{where}{f', {part}' if part not in (None, 'id') else ''}: {message}."
+            message = f"{line_title}{f', {part}' if part not in (None, 'id') else ''}: {message}."
         else:
             message = f"{message[:1].upper()}{message[1:]}."
         if field == "prompts" and self.cleaned_data.get("prompts_file"):
@@ -391,29 +394,29 @@ class RunForm(ProjectForm):
         return (field, message) if field in self.fields else (None, f"{error}.")
 
 
-def _with_settings(text: str) -> list[ListedPrompt]:
+def _models_by_line(text: str) -> list[ListedPrompt]:
     """Return models by line, with the settings that follow a name.
 
-    >>> [each.entry for each in _with_settings("a\\nb temperature=none max_tokens=9")]
+    >>> [each.entry for each in _models_by_line("a\\nb temperature=none max_tokens=9")]
     ['a', {'id': 'b', 'temperature': None, 'max_tokens': 9}]
     """
-    return [ListedPrompt(where, _model(str(line))) for where, line in from_lines(text)]
+    return [ListedPrompt(line_title, _model(str(line))) for line_title, line in from_lines(text)]
 
 
-def _described(text: str) -> list[ListedPrompt]:
-    """Return judges by line, as `_with_settings` does, with what follows a colon.
+def _judges_by_line(text: str) -> list[ListedPrompt]:
+    """Return judges by line, as `_models_by_line` does, with what follows a colon.
 
-    >>> [each.entry for each in _described("a\\nllama:8b samples=3: a quick one")]
+    >>> [each.entry for each in _judges_by_line("a\\nllama:8b samples=3: a quick one")]
     ['a', {'id': 'llama:8b', 'samples': 3, 'description': 'a quick one'}]
     """
     judges = []
-    for where, line in from_lines(text):
+    for line_title, line in from_lines(text):
         judge, _, description = str(line).partition(": ")
         entry = _model(judge)
         if description.strip():
             named = entry if isinstance(entry, dict) else {"id": entry}
             entry = named | {"description": description}
-        judges.append(ListedPrompt(where, entry))
+        judges.append(ListedPrompt(line_title, entry))
     return judges
 
 
@@ -422,8 +425,8 @@ def _model(line: str) -> object:
     settings = list(takewhile(lambda word: "=" in word, reversed(words[1:])))[::-1]
     if not settings:
         return line
-    given = (word.partition("=") for word in settings)
-    values = {name: _setting(value) for name, _, value in given}
+    setting_parts = (word.partition("=") for word in settings)
+    values = {name: _setting(value) for name, _, value in setting_parts}
     return {"id": " ".join(words[: -len(settings)])} | values
 
 
@@ -437,9 +440,9 @@ def _setting(text: str) -> object:
 
 
 def _line_of(model: ModelSpec | JudgeSpec) -> str:
-    """Write a model and its settings as `_with_settings` reads them."""
-    given = {n: "none" if v is None else f"{v}" for n, v in model.settings.items()}
-    line = " ".join([model.id, *(f"{n}={v}" for n, v in sorted(given.items()))])
+    """Write a model and its settings as `_models_by_line` reads them."""
+    setting_texts = {n: "none" if v is None else f"{v}" for n, v in model.settings.items()}
+    line = " ".join([model.id, *(f"{n}={v}" for n, v in sorted(setting_texts.items()))])
     description = model.description if isinstance(model, JudgeSpec) else ""
     return f"{line}: {description}" if description else line
 
@@ -475,14 +478,14 @@ def form_values(config: RunConfig, user: Actor) -> Context | None:
 
 
 def _values(config: RunConfig) -> Context:
-    chosen = {judge.id for judge in config.judges if judge.is_baseline}
+    baseline_ids = {judge.id for judge in config.judges if judge.is_baseline}
     values = dict(config) | {
         "models": "\n".join(map(_line_of, config.models)),
         "prompts": "\n".join(prompt.text for prompt in config.prompts),
-        "judges": "\n".join(_line_of(each) for each in config.judges if not each.is_baseline),
-        "baselines": [name for name in BASELINES if name in chosen],
+        "judges": "\n".join(_line_of(spec) for spec in config.judges if not spec.is_baseline),
+        "baselines": [name for name in BASELINES if name in baseline_ids],
         "ballot": [choice for choice in config.ballot if choice not in SIDES],
-        **_values_of_items(config, chosen),
+        **_values_of_items(config, baseline_ids),
     }
     for part in PARTS:
         values |= {f"{part}_{name}": value for name, value in getattr(config, part)}
@@ -495,19 +498,22 @@ def _values(config: RunConfig) -> Context:
     }
 
 
-def _values_of_items(config: RunConfig, chosen: Collection[str]) -> Context:
+def _values_of_items(config: RunConfig, baseline_ids: Collection[str]) -> Context:
     items = config.items
     if items is None:
         return {"items_kind": Queue.Kind.COMPARISON}
     constant = constants_for(items.kind, items.offered)
-    baselines = [MOST_FREQUENT] if {*constant} <= {*chosen} else []
+    baselines = [MOST_FREQUENT] if {*constant} <= {*baseline_ids} else []
     return {
         "items_kind": items.kind,
         "items_choices": "\n".join(items.choices),
         "items_task": items.task,
         "items_graded": items.graded,
         "baselines": [],
-        "single_baselines": [*baselines, *(n for n in (LONGER_HIGHER, RANDOM) if n in chosen)],
+        "single_baselines": [
+            *baselines,
+            *(n for n in (LONGER_HIGHER, RANDOM) if n in baseline_ids),
+        ],
     }
 
 
@@ -531,9 +537,10 @@ class JoiningForm(forms.Form):
         provider.choices = [(name, name) for name in names]
 
     def clean(self) -> None:
-        got = self.cleaned_data
-        data: Context = {"judges": [each.entry for each in _described(got.get("judges", ""))]}
-        data |= {name: got[name] for name in ("provider", "budget_usd") if got.get(name)}
+        cleaned = self.cleaned_data
+        judges = _judges_by_line(cleaned.get("judges", ""))
+        data: Context = {"judges": [judge.entry for judge in judges]}
+        data |= {name: cleaned[name] for name in ("provider", "budget_usd") if cleaned.get(name)}
         try:
             self.joining = validated(JoiningJudges, data)
         except ConfigInvalid as invalid:
@@ -543,7 +550,7 @@ class JoiningForm(forms.Form):
         self.add_error("judges", shortened(invalid.errors))
 
 
-class ConfigForm(ProjectForm):
+class ConfigForm(RunProjectForm):
     config = forms.CharField(
         label="Config", required=False, widget=forms.Textarea(attrs=LINES | {"rows": 22})
     )

@@ -67,16 +67,16 @@ class RunLine:
 
 def _name_cell(line: RunLine) -> Cell:
     is_draft = line.may_look and line.run.state == Run.State.DRAFT
-    where = reverse("run-draft" if is_draft else "run", args=[line.run.pk])
-    return Cell(line.run.name, css="", href=where, is_head=True)
+    address = reverse("run-draft" if is_draft else "run", args=[line.run.pk])
+    return Cell(line.run.name, css="", href=address, is_head=True)
 
 
 def _state_cell(line: RunLine) -> Cell:
     run, state = line.run, line.run.get_state_display()
     if line.may_look and run.state != Run.State.DRAFT:
-        where, after = reverse("run-progress", args=[run.pk]), f": progress of {run.name}"
+        address, after = reverse("run-progress", args=[run.pk]), f": progress of {run.name}"
         words = '<a href="{}">{}<span class="visually-hidden">{}</span></a>'
-        state = format_html(words, where, state, after)
+        state = format_html(words, address, state, after)
     alarm = '<br><strong class="alarm">{}: every call failed</strong>'
     alarms = format_html_join("", alarm, ((model,) for model in line.silent))
     return Cell(format_html("{}{}", state, alarms), css="")
@@ -85,8 +85,8 @@ def _state_cell(line: RunLine) -> Cell:
 def _vote_cell(line: RunLine) -> Cell:
     if not line.may_vote:
         return Cell()
-    words, where = f"Vote on {line.run.queue.noun}s", invites_address(line.run)
-    return Cell(words, after=f" of {line.run.name}", href=where, css="nowrap")
+    words, address = f"Vote on {line.run.queue.noun}s", invites_address(line.run)
+    return Cell(words, after=f" of {line.run.name}", href=address, css="nowrap")
 
 
 RUNS: Final = Listing[RunLine](
@@ -201,7 +201,12 @@ def _forms(request: HttpRequest, run: Run) -> Context:
     forms = _leaving_out(request, run)
     if run.state not in lifecycle.JOINABLE or not can(request.user, "run", run.queue.project_id):
         return forms
-    return {"joining": JoiningForm(run), **_watching(run), **forms}
+    forms["joining"] = JoiningForm(run)
+    if obstacle := drift.why_unwatched(run):
+        return forms | {"unwatched": obstacle}
+    watching = AnchorsForm(initial={"anchors": run.anchors_a_day}, label_suffix="")
+    watches = [drift.state_of(watch) for watch in drift.watches_of(run)]
+    return forms | {"watching": watching, "watches": watches}
 
 
 class AnchorsForm(forms.Form):
@@ -211,15 +216,6 @@ class AnchorsForm(forms.Form):
         label="Items to ask each judge about again, a day",
         help_text="0: none. What is asked is paid from the run's budget.",
     )
-
-
-def _watching(run: Run) -> Context:
-    if why := drift.why_unwatched(run):
-        return {"unwatched": why}
-    return {
-        "watching": AnchorsForm(initial={"anchors": run.anchors_a_day}, label_suffix=""),
-        "watches": [drift.state_of(watch) for watch in drift.watches_of(run)],
-    }
 
 
 @run_action("run")
@@ -330,7 +326,7 @@ def _context(run: Run) -> Context:
 def _paused(models: Sequence[ModelCalls]) -> list[tuple[Provider, str, datetime, str]]:
     """Return which models of a run are left alone at this moment: until when, and why."""
     now = timezone.now()
-    waiting = {(each["provider"], each["model"]) for each in models if each["waiting"]}
+    waiting = {(calls["provider"], calls["model"]) for calls in models if calls["waiting"]}
     rows = Provider.objects.filter(name__in={name for name, _ in waiting}).order_by("name")
     return [
         (provider, model, until, provider.pauses[model]["why"])
@@ -402,8 +398,8 @@ def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
             wrong, status = str(error), 422
         except lifecycle.LifecycleRefused as refused:
             return not_now(request, run, refused)
-    why = deletion.in_the_way(run)
-    context = {"run": run, "tab": "run", "why": why, "wrong": wrong}
+    obstacle = deletion.in_the_way(run)
+    context = {"run": run, "tab": "run", "why": obstacle, "wrong": wrong}
     context |= {"typed": request.POST.get("name", ""), **_extent_in_words(deletion.extent(run))}
     return render(request, "judge_eval/delete_run.html", context, status=status)
 

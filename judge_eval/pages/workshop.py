@@ -36,14 +36,14 @@ from judge_eval.findings.workshop import (
     tuning_figures,
 )
 from judge_eval.models import Judge, Run
-from judge_eval.pages.reveal import as_seen
+from judge_eval.pages.reveal import reason_on_screen
 from judge_eval.pages.run_form import provider_names
 from judge_eval.pages.workshop_state import (
     Contender,
     WorkshopState,
     cost_of,
     listed_number,
-    next_thing,
+    next_advice,
     picture,
     stages,
 )
@@ -138,7 +138,7 @@ class VariantForm(forms.Form):
             del self.fields["orders"]
 
     @property
-    def further(self) -> list[forms.BoundField]:
+    def further_fields(self) -> list[forms.BoundField]:
         return [field for field in self if field.name not in _FIRST]
 
     @property
@@ -149,9 +149,11 @@ class VariantForm(forms.Form):
     def clean(self) -> None:
         if self.errors:
             return  # said beside its field
-        given = {name: each for name, each in self.cleaned_data.items() if each not in ("", None)}
-        data: Context = {n: given.pop(n) for n in ("provider", "draw_examples") if n in given}
-        spec: Context = given | {"examples": self.examples}
+        fields = {
+            name: value for name, value in self.cleaned_data.items() if value not in ("", None)
+        }
+        data: Context = {n: fields.pop(n) for n in ("provider", "draw_examples") if n in fields}
+        spec: Context = fields | {"examples": self.examples}
         if spec.pop("no_temperature", False):
             spec["temperature"] = None
         try:
@@ -206,20 +208,24 @@ def _page(
     history = tuning.tuning_history(run.queue)
     unseen = run.queue.items.filter(is_held_out=True, unusable="").count() if is_split else 0
     workshop = WorkshopState(run, contenders, figures, history, unseen)
-    chosen = _chosen(request, workshop)
-    disagreements = visible_disagreements(request, chosen) if chosen else []
-    used = workshop.in_use
-    is_asked = used is not None and used.judge.is_asked and run.queue.is_tuning
-    is_other = used is not None and used.judge != chosen
-    own = visible_disagreements(request, used.judge) if used and is_other else disagreements
-    sorted_ones = sum(each.tag is not None for each in own)
-    workshop = replace(workshop, disagreements=len(own), sorted=sorted_ones)
-    thing = next_thing(workshop) if run.queue.is_tuning else None
+    selected_judge = _selected_judge(request, workshop)
+    disagreements = visible_disagreements(request, selected_judge) if selected_judge else []
+    in_use = workshop.in_use
+    is_asked = in_use is not None and in_use.judge.is_asked and run.queue.is_tuning
+    is_other = in_use is not None and in_use.judge != selected_judge
+    disagreements_in_use = (
+        visible_disagreements(request, in_use.judge) if in_use and is_other else disagreements
+    )
+    sorted_ones = sum(disagreement.tag is not None for disagreement in disagreements_in_use)
+    workshop = replace(workshop, disagreements=len(disagreements_in_use), sorted=sorted_ones)
+    advice = next_advice(workshop) if run.queue.is_tuning else None
     sides = [request.GET.get(side, "") for side in ("left", "right")]
     compared = [wordings[side].text for side in sides if side in wordings]
     floating = floating_models(run)
-    is_tagged = [each.tag is not None for each in disagreements]
-    pairs = pairs_beginning(run, [each.verdict.item.position for each in disagreements])
+    is_tagged = [disagreement.tag is not None for disagreement in disagreements]
+    pairs = pairs_beginning(
+        run, [disagreement.verdict.item.position for disagreement in disagreements]
+    )
     context: Context = {
         "run": run,
         "tab": "run",
@@ -227,23 +233,27 @@ def _page(
         "is_split": is_split,
         "is_counted": workshop.is_counted,
         "is_tuning": run.queue.is_tuning,
-        "used": used,
-        "thing": thing,
-        "stages": stages(workshop, thing.stage) if thing else [],
+        "used": in_use,
+        "advice": advice,
+        "stages": stages(workshop, advice.stage) if advice else [],
         "plot": picture(workshop),
-        "rows": [_row(workshop, each, wordings, floating) for each in contenders],
+        "rows": [_row(workshop, contender, wordings, floating) for contender in contenders],
         "behind": figures.behind,
-        "is_live": figures.behind or any(each.waiting for each in contenders),
+        "is_live": figures.behind or any(contender.waiting for contender in contenders),
         "floor": [
             {"judge": figure.judge, "figure": _tuning_cell(figure, "no votes yet")}
             for figure in figures.figures
             if figure.judge.is_baseline
         ],
         "looks": f"Held-out looked at {number_of(len(history.looks), 'time')}",
-        "chosen": chosen,
+        "chosen": selected_judge,
         "disagreements": [
-            _card(chosen.name if chosen else "", each, pairs[each.verdict.item.position])
-            for each in disagreements
+            _card(
+                selected_judge.name if selected_judge else "",
+                disagreement,
+                pairs[disagreement.verdict.item.position],
+            )
+            for disagreement in disagreements
         ],
         "listed_number": listed_number(len(disagreements), run.queue.noun),
         # The card that is open: the first that nobody has sorted.
@@ -255,7 +265,7 @@ def _page(
         "diff": _diff(*compared) if "right" in request.GET and len(compared) == 2 else [],
         "suggest": SuggestForm(run),
         # What the first step of another wording costs, if it is asked of the model in use.
-        "first_try": cost_of(variants.first_try(run, used.judge)) if used and is_asked else "",
+        "first_try": cost_of(variants.first_try(run, in_use.judge)) if in_use and is_asked else "",
         **_suggested(run, wordings),
     }
     context["form"] = form or VariantForm(run, initial=_initial(request, context, workshop))
@@ -265,25 +275,24 @@ def _page(
 def _contenders(run: Run, figures: TuningFigures) -> list[Contender]:
     judges = [figure for figure in figures.figures if not figure.judge.is_baseline]
     # None is asked anything here once the tuning has ended.
-    to_ask = [each.judge for each in judges if run.queue.is_tuning]
-    steps, asked = variants.next_steps(run, to_ask), variants.asked(run)
+    to_ask = [figure.judge for figure in judges if run.queue.is_tuning]
+    steps, verdict_counts = variants.next_steps(run, to_ask), variants.verdict_counts(run)
     for figure in judges:
         figure.judge.run = run
     return [
-        Contender(each, steps.get(each.judge.pk), *asked.get(each.judge.pk, (0, 0)))
-        for each in judges
+        Contender(figure, steps.get(figure.judge.pk), *verdict_counts.get(figure.judge.pk, (0, 0)))
+        for figure in judges
     ]
 
 
-def _chosen(request: HttpRequest, workshop: WorkshopState) -> Judge | None:
-    """Return the judge whose disagreements are shown: the one named, or the one in use."""
+def _selected_judge(request: HttpRequest, workshop: WorkshopState) -> Judge | None:
     answering = set(with_verdicts(workshop.run).values_list("pk", flat=True))
     judges = [c.judge for c in workshop.contenders]
     named = (request.GET or request.POST).get("judge", "")
     first = [judge for judge in judges if str(judge.pk) == named]
-    used = [workshop.in_use.judge] if workshop.in_use else []
-    some = [*used, *judges]
-    return next(iter([*first, *(judge for judge in some if judge.pk in answering)]), None)
+    judges_in_use = [workshop.in_use.judge] if workshop.in_use else []
+    candidates = [*judges_in_use, *judges]
+    return next(iter([*first, *(judge for judge in candidates if judge.pk in answering)]), None)
 
 
 @dataclass(frozen=True)
@@ -305,7 +314,7 @@ class DisagreementCard:
 
     @property
     def reason(self) -> str:
-        return as_seen(self.disagreement.verdict.feedback, left="A")
+        return reason_on_screen(self.disagreement.verdict.feedback, left="A")
 
     @property
     def people_choice(self) -> str:
@@ -319,12 +328,12 @@ def side_in_words(choice: str) -> str:
 
 def _card(name: str, disagreement: Disagreement, pair: Any) -> DisagreementCard:
     verdict = disagreement.verdict
-    chosen = {
+    choices = {
         f"{name}'s choice": verdict.winner,
         "people's choice": disagreement.choice,
     }
     outputs = [
-        (output, text, [whose for whose, choice in chosen.items() if choice == side])
+        (output, text, [chooser for chooser, choice in choices.items() if choice == side])
         for side, output, text in outputs_beginning(pair)
     ]
     return DisagreementCard(disagreement, pair.prompt, outputs)
@@ -333,8 +342,8 @@ def _card(name: str, disagreement: Disagreement, pair: Any) -> DisagreementCard:
 def _initial(request: HttpRequest, context: Context, workshop: WorkshopState) -> Context:
     """Return what stands in the form of a new variant: the wording in use, or a suggested one."""
     suggestion = context["suggestion"]
-    used = workshop.in_use
-    judge = used.judge if used else None
+    in_use = workshop.in_use
+    judge = in_use.judge if in_use else None
     text = context["wordings"][str(judge.pk) if judge else ""].text
     if suggestion and suggestion.text and "draft" in request.GET:
         judge, text = suggestion.judge, suggestion.text
@@ -346,31 +355,31 @@ def _initial(request: HttpRequest, context: Context, workshop: WorkshopState) ->
     return about
 
 
-def _next_label(name: str, taken: Collection[str]) -> str:
+def _next_label(name: str, existing_labels: Collection[str]) -> str:
     """Return the label of another wording of a judge.
 
     >>> _next_label("good v2", {"good", "good v2"}), _next_label("good", {"good"})
     ('good v3', 'good v2')
     """
     base = re.sub(r" v\d+$", "", name)
-    return next(label for n in count(2) if (label := f"{base} v{n}") not in taken)
+    return next(label for n in count(2) if (label := f"{base} v{n}") not in existing_labels)
 
 
-class Wording(NamedTuple):
+class VariantWording(NamedTuple):
     name: str
     text: str
     examples: int = 0
 
 
-def _wordings(run: Run) -> dict[str, Wording]:
+def _wordings(run: Run) -> dict[str, VariantWording]:
     """Return the instructions of a run's judges by their numbers; the usual ones by none."""
     usual = opening_of(CURRENT, judge_question(run.queue))
     config = parse(run.config) if run.config else None
-    wordings = {"": Wording("the usual wording", usual)}
+    wordings = {"": VariantWording("the usual wording", usual)}
     for judge in run.judges.exclude(provider=Judge.BASELINE).order_by("position"):
         spec = (config and config.spec_of(judge.name)) or JudgeSpec(id=judge.name)
         about = (judge.name, spec.instructions or usual, len(spec.examples))
-        wordings[str(judge.pk)] = Wording(*about)
+        wordings[str(judge.pk)] = VariantWording(*about)
     return wordings
 
 
@@ -380,7 +389,7 @@ def _diff(before: str, after: str) -> list[tuple[str, str]]:
     return [(_ELEMENTS[line[0]], line) for line in lines if line[0] in _ELEMENTS]
 
 
-def _suggested(run: Run, wordings: Mapping[str, Wording]) -> Context:
+def _suggested(run: Run, wordings: Mapping[str, VariantWording]) -> Context:
     suggestion = latest(run)
     diff = []
     if suggestion and suggestion.text:
@@ -391,11 +400,11 @@ def _suggested(run: Run, wordings: Mapping[str, Wording]) -> Context:
 def _row(
     workshop: WorkshopState,
     contender: Contender,
-    wordings: Mapping[str, Wording],
+    wordings: Mapping[str, VariantWording],
     floating: Mapping[UUID, str],
 ) -> Context:
     judge, itself, step = contender.judge, contender.figure.itself, contender.step
-    used, ask = workshop.in_use, ""
+    in_use, ask = workshop.in_use, ""
     if step:
         items = number_of(step.items, "item")
         ask = f"Ask about {_STEPS[step.step]} ({items}, {cost_of(step)})"
@@ -408,8 +417,8 @@ def _row(
         "flips": [n + 1 for n in contender.figure.flips[: variants.FIRST_ITEMS]],
         "step": ask,
         "note": floating.get(judge.pk, ""),
-        "asked": contender.wanted > contender.waiting,
-        "in_use": used is not None and used.judge == judge,
+        "asked": contender.wanted_verdicts > contender.waiting,
+        "in_use": in_use is not None and in_use.judge == judge,
         "dropped": str(judge.pk) in workshop.history.dropped,
     }
 
@@ -423,13 +432,13 @@ def _tuning_cell(figure: VariantFigure, nothing: str) -> Cell:
 
 @run_action("run")
 def open_tuning(request: HttpRequest, run: Run) -> HttpResponse:
-    variants.open_for_tuning(run, _by(request, run))
+    variants.open_for_tuning(run, _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 
 
 @run_action("run")
 def end_tuning(request: HttpRequest, run: Run) -> HttpResponse:
-    variants.end(run, _by(request, run))
+    variants.end(run, _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 
 
@@ -461,22 +470,22 @@ def ask_variant(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
 def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
     """Hold a variant against the judge in use on the half held out; it is counted."""
     judge = _judge(run, judge_id)
-    used = judge_in_use(run)
-    if used is None or used == judge:
+    current_judge = judge_in_use(run)
+    if current_judge is None or current_judge == judge:
         raise LifecycleRefused("Name the judge in use first: the variant is held against it.")
-    check_held_out(run, judge, used, _by(request, run))
+    check_held_out(run, judge, current_judge, _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 
 
 @run_action("run")
 def use_judge(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
-    variants.use(run, _model(run, judge_id), _by(request, run))
+    variants.use(run, _model(run, judge_id), _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 
 
 @run_action("run")
 def drop(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
-    variants.drop(run, _judge(run, judge_id), _by(request, run))
+    variants.drop(run, _judge(run, judge_id), _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 
 
@@ -485,11 +494,11 @@ def tag(request: HtmxRequest, run: Run, judge_id: UUID) -> HttpResponse:
     form, judge = TagForm(request.POST), _model(run, judge_id)
     if not form.is_valid():
         raise Problem(422, f"Name an item, and a tag: {listed(Tag.values)}.")
-    by = _by(request, run)
-    tagged = tag_disagreement(request, judge, **form.cleaned_data, by=by)
+    voter = _acting_voter(request, run)
+    tagged = tag_disagreement(request, judge, **form.cleaned_data, voter=voter)
     if not request.htmx:
-        where = f"{reverse('run-workshop', args=[run.pk])}?judge={judge.pk}#disagreements"
-        return redirect(where)
+        address = f"{reverse('run-workshop', args=[run.pk])}?judge={judge.pk}#disagreements"
+        return redirect(address)
     context = {"run": run, "chosen": judge, "each": tagged, "tags": TAGS}
     context |= {"is_tagged": True, "tag_counts": tag_counts(run)}
     response = render(request, "judge_eval/_tag_form.html", context)
@@ -517,5 +526,5 @@ def _judge(run: Run, judge_id: UUID) -> Judge:
     return judge
 
 
-def _by(request: HttpRequest, run: Run) -> Voter:
+def _acting_voter(request: HttpRequest, run: Run) -> Voter:
     return voter_of_user(run.queue.project, user_of(request))

@@ -32,7 +32,7 @@ class Action:
 
 
 @dataclass(frozen=True)
-class NextThing:
+class Advice:
     """What is known, in a sentence, and what to do next; `others` are quieter."""
 
     sentence: str
@@ -48,7 +48,7 @@ class Contender:
 
     figure: VariantFigure
     step: NextStep | None
-    wanted: int = 0
+    wanted_verdicts: int = 0
     waiting: int = 0
 
     @property
@@ -84,8 +84,8 @@ class WorkshopState:
 
     @property
     def tried(self) -> list[Contender]:
-        used = self.in_use and self.in_use.judge.pk
-        return [c for c in self.contenders if c.judge.is_tuned and c.judge.pk != used]
+        judge_in_use = self.in_use and self.in_use.judge.pk
+        return [c for c in self.contenders if c.judge.is_tuned and c.judge.pk != judge_in_use]
 
     @property
     def candidate(self) -> Contender | None:
@@ -111,98 +111,100 @@ class WorkshopState:
         return Action(words, self.address_of(page, judge), is_post=True)
 
 
-def next_thing(workshop: WorkshopState) -> NextThing:
+def next_advice(workshop: WorkshopState) -> Advice:
     """Return the first of these that holds."""
-    steps: Sequence[Callable[[WorkshopState], NextThing | None]] = (
-        _decide,
-        _wait,
+    steps: Sequence[Callable[[WorkshopState], Advice | None]] = (
+        _decide_check,
+        _wait_for_answers,
         _go_on_with_candidate,
         _without_judge,
-        _look,
+        _look_at_disagreements,
     )
-    found = (step(workshop) for step in steps)
-    return next(filter(None, found), None) or _reword(workshop)
+    advice_steps = (step(workshop) for step in steps)
+    return next(filter(None, advice_steps), None) or _reword_judge(workshop)
 
 
 _REWORD: Final = Action("Try another wording", "#add-title")
 
 
-def _decide(workshop: WorkshopState) -> NextThing | None:
+def _decide_check(workshop: WorkshopState) -> Advice | None:
     if not workshop.history.undecided:
         return None
-    found = HeldOutCheck.model_validate_json(workshop.history.undecided)
+    check = HeldOutCheck.model_validate_json(workshop.history.undecided)
     judges = {str(c.judge.pk): c for c in workshop.contenders}
-    one, other = judges.get(found.judge), judges.get(found.against)
-    if one is None or other is None:
+    variant, opponent = judges.get(check.judge), judges.get(check.against)
+    if variant is None or opponent is None:
         return None
-    keep = workshop.post(f"Keep {one.judge.name}", "use-judge", one.judge)
-    drop = workshop.post(f"Drop {one.judge.name}", "drop-variant", one.judge)
+    keep = workshop.post(f"Keep {variant.judge.name}", "use-judge", variant.judge)
+    drop = workshop.post(f"Drop {variant.judge.name}", "drop-variant", variant.judge)
     people = reverse("run-people", args=[workshop.run.pk], fragment="invites")
     action, others = {
         "keep": (keep, [drop]),
         "drop": (drop, [keep]),
         "wait": (Action("Invite people", people), [keep, drop]),
-    }[found.verb]
-    sentence = found_in_words(found, one.judge.name, other.judge.name, workshop.noun)
-    return NextThing(sentence, DECIDE, action, _gap(found, one), others)
+    }[check.verb]
+    sentence = check_in_words(check, variant.judge.name, opponent.judge.name, workshop.noun)
+    note = ""
+    if check.share is not None and variant.value is not None:
+        gap = 100 * (variant.value - check.share)
+        than = f"{abs(gap):.1f} points {'less' if gap >= 0 else 'more'} than on the tuning half"
+        note = f"{percent(check.share)} there: that is {than}"
+    return Advice(sentence, DECIDE, action, note, others)
 
 
-def found_in_words(found: HeldOutCheck, name: str, other: str, noun: str) -> str:
+def check_in_words(check: HeldOutCheck, name: str, opponent: str, noun: str) -> str:
     """Say what a look has found, in a sentence that ends with its verb."""
-    if found.difference is None:
-        return f"{name} and {other} have no vote on the same unseen {noun}s yet: not settled."
-    points = 100 * found.difference
-    how = "better" if points >= 0 else "worse"
-    than = f"{name} is {abs(points):.1f} points {how} than {other}"
+    if check.difference is None:
+        return f"{name} and {opponent} have no vote on the same unseen {noun}s yet: not settled."
+    points = 100 * check.difference
+    direction = "better" if points >= 0 else "worse"
+    than = f"{name} is {abs(points):.1f} points {direction} than {opponent}"
     ends = ""
-    if found.low is not None and found.high is not None:
-        low, high = sorted((found.low, found.high))
+    if check.low is not None and check.high is not None:
+        low, high = sorted((check.low, check.high))
         ends = f"{signed(100 * low)} to {signed(100 * high)}; "
-    evidence = max(found.evidence, found.evidence_against)
-    basis = f"({ends}evidence {odds(evidence)} of {found.needed} : 1)"
-    where = f"on {number_of(found.items, f'unseen {noun}')}"
+    evidence = max(check.evidence, check.evidence_against)
+    basis = f"({ends}evidence {odds(evidence)} of {check.needed} : 1)"
+    items_text = f"on {number_of(check.items, f'unseen {noun}')}"
     verb = {
         "keep": "keep it",
         "drop": "drop it",
-        "wait": f"not settled{_missing(found)}",
-    }[found.verb]
-    return f"{than} {where} {basis}: {verb}."
+        "wait": f"not settled{_missing_votes(check)}",
+    }[check.verb]
+    return f"{than} {items_text} {basis}: {verb}."
 
 
-def _missing(found: HeldOutCheck) -> str:
-    if found.votes_missing is None:
+def _missing_votes(check: HeldOutCheck) -> str:
+    if check.votes_missing is None:
         return ", too early to say how many more votes"
-    low, high = found.votes_missing
+    low, high = check.votes_missing
     if high is None:
         return f", at least {low:,} more votes"
     return f", some {low:,} to {high:,} more votes"
 
 
-def _gap(found: HeldOutCheck, variant: Contender) -> str:
-    if found.share is None or variant.value is None:
-        return ""
-    gap = 100 * (variant.value - found.share)
-    than = f"{abs(gap):.1f} points {'less' if gap >= 0 else 'more'} than on the tuning half"
-    return f"{percent(found.share)} there: that is {than}"
-
-
-def _wait(workshop: WorkshopState) -> NextThing | None:
-    asked = next((c for c in workshop.contenders if c.waiting), None)
-    if asked is None:
+def _wait_for_answers(workshop: WorkshopState) -> Advice | None:
+    contender = next((c for c in workshop.contenders if c.waiting), None)
+    if contender is None:
         return None
-    done = f"{asked.wanted - asked.waiting:,} of {number_of(asked.wanted, workshop.noun)}"
+    answered = contender.wanted_verdicts - contender.waiting
+    done = f"{answered:,} of {number_of(contender.wanted_verdicts, workshop.noun)}"
     note = "this page follows by itself"
-    return NextThing(f"{asked.judge.name} has answered {done}.", REWORD, note=note)
+    return Advice(f"{contender.judge.name} has answered {done}.", REWORD, note=note)
 
 
-def _go_on_with_candidate(workshop: WorkshopState) -> NextThing | None:
+def _go_on_with_candidate(workshop: WorkshopState) -> Advice | None:
     candidate = workshop.candidate
     if candidate is None:
         return None
     if candidate.step is not None and candidate.step.step != "all":
         return _ask_more(workshop, candidate, candidate.step)
     if candidate.value is None:
-        return _without_figure(workshop, candidate)
+        if workshop.figures.behind:
+            return Advice(COUNTING, REWORD)
+        name = candidate.judge.name
+        sentence = f"{name} has no figure yet: nobody has voted on what it answered."
+        return Advice(sentence, REWORD, _REWORD)
     in_use = workshop.in_use
     if in_use is None or in_use.value is None:
         use = workshop.post(f"Use {candidate.judge.name}", "use-judge", candidate.judge)
@@ -210,18 +212,11 @@ def _go_on_with_candidate(workshop: WorkshopState) -> NextThing | None:
             f"{candidate.judge.name} agrees with people on {candidate.share} of the half you may "
             "look at. No judge is in use to hold it against."
         )
-        return NextThing(sentence, DECIDE, use)
+        return Advice(sentence, DECIDE, use)
     return _hold_against(workshop, candidate, in_use)
 
 
-def _without_figure(workshop: WorkshopState, candidate: Contender) -> NextThing:
-    if workshop.figures.behind:
-        return NextThing(COUNTING, REWORD)
-    sentence = f"{candidate.judge.name} has no figure yet: nobody has voted on what it answered."
-    return NextThing(sentence, REWORD, _REWORD)
-
-
-def _ask_more(workshop: WorkshopState, candidate: Contender, step: NextStep) -> NextThing:
+def _ask_more(workshop: WorkshopState, candidate: Contender, step: NextStep) -> Advice:
     name, items = candidate.judge.name, number_of(step.items, workshop.noun)
     if step.step == "first":
         sentence, words = f"{name} was not asked yet.", f"Try it on {items}"
@@ -230,64 +225,64 @@ def _ask_more(workshop: WorkshopState, candidate: Contender, step: NextStep) -> 
         if candidate.share:
             sentence += f" and agrees with people on {candidate.share}"
         sentence, words = f"{sentence}. That is too few to tell.", f"Ask it about {items} more"
-    return NextThing(
+    return Advice(
         sentence, REWORD, workshop.post(words, "ask-variant", candidate.judge), cost_of(step)
     )
 
 
-def _hold_against(workshop: WorkshopState, one: Contender, other: Contender) -> NextThing:
-    name, used = one.judge.name, other.judge.name
-    points = 100 * ((one.value or 0) - (other.value or 0))
-    where = "on the half you may look at"
+def _hold_against(workshop: WorkshopState, variant: Contender, opponent: Contender) -> Advice:
+    name, opponent_name = variant.judge.name, opponent.judge.name
+    points = 100 * ((variant.value or 0) - (opponent.value or 0))
+    half_text = "on the half you may look at"
+    shares = f"{variant.share} against {opponent.share}"
     if points <= 0:
-        sentence = f"{name} is no better than {used} {where} ({one.share} against {other.share})."
-        drop = workshop.post(f"Drop {name}", "drop-variant", one.judge)
-        return NextThing(sentence, REWORD, _REWORD, others=[drop])
+        sentence = f"{name} is no better than {opponent_name} {half_text} ({shares})."
+        drop = workshop.post(f"Drop {name}", "drop-variant", variant.judge)
+        return Advice(sentence, REWORD, _REWORD, others=[drop])
     sentence = (
-        f"{name} is ahead of {used} by {number_of(max(1, round(points)), 'point')} {where} "
-        f"({one.share} against {other.share}). That can be luck: check it once on the half you "
-        "have not seen."
+        f"{name} is ahead of {opponent_name} by {number_of(max(1, round(points)), 'point')} "
+        f"{half_text} ({shares}). That can be luck: check it once on the half you have not seen."
     )
     unseen = number_of(workshop.unseen, f"unseen {workshop.noun}")
-    if one.step is not None:
-        ask = workshop.post(f"Ask {name} about the unseen half", "ask-variant", one.judge)
-        return NextThing(sentence, CHECK, ask, f"{unseen}, {cost_of(one.step)}; then the check")
+    if variant.step is not None:
+        ask = workshop.post(f"Ask {name} about the unseen half", "ask-variant", variant.judge)
+        return Advice(sentence, CHECK, ask, f"{unseen}, {cost_of(variant.step)}; then the check")
     look = f"look {len(workshop.history.looks) + 1}"
-    check = workshop.post(f"Check {name} against {used}", "look-held-out", one.judge)
-    return NextThing(sentence, CHECK, check, f"{unseen} · {look} · {REPORTS_STAY}")
+    check = workshop.post(f"Check {name} against {opponent_name}", "look-held-out", variant.judge)
+    return Advice(sentence, CHECK, check, f"{unseen} · {look} · {REPORTS_STAY}")
 
 
-def _without_judge(workshop: WorkshopState) -> NextThing | None:
+def _without_judge(workshop: WorkshopState) -> Advice | None:
     if workshop.in_use is not None:
         return None
     if not workshop.is_counted:
-        return NextThing(COUNTING, LOOK)
+        return Advice(COUNTING, LOOK)
     write = Action("Write a wording", "#add-title")
-    return NextThing("No judge has answered here yet: write the first wording.", REWORD, write)
+    return Advice("No judge has answered here yet: write the first wording.", REWORD, write)
 
 
-def _look(workshop: WorkshopState) -> NextThing | None:
-    used = workshop.in_use
-    if used is None or not workshop.disagreements or workshop.sorted:
+def _look_at_disagreements(workshop: WorkshopState) -> Advice | None:
+    in_use = workshop.in_use
+    if in_use is None or not workshop.disagreements or workshop.sorted:
         return None
     pairs = listed_number(workshop.disagreements, workshop.noun)
     sentence = (
-        f"{used.judge.name} agrees with people on {used.share} of the half you may look at. "
+        f"{in_use.judge.name} agrees with people on {in_use.share} of the half you may look at. "
         f"They disagree on {pairs}: who is right?"
     )
-    return NextThing(sentence, LOOK, Action("Look at them", "#disagreements"))
+    return Advice(sentence, LOOK, Action("Look at them", "#disagreements"))
 
 
-def _reword(workshop: WorkshopState) -> NextThing:
-    used = workshop.in_use
-    name = used.judge.name if used else "The judge"
-    share = used.share if used else ""
+def _reword_judge(workshop: WorkshopState) -> Advice:
+    in_use = workshop.in_use
+    name = in_use.judge.name if in_use else "The judge"
+    share = in_use.share if in_use else ""
     agrees = f"{name} agrees with people on {share} of the half you may look at. " if share else ""
     sorting = ""
     if workshop.disagreements:
         pairs = listed_number(workshop.disagreements, workshop.noun)
         sorting = f"You sorted {workshop.sorted} of {pairs} on which they disagree. "
-    return NextThing(f"{agrees}{sorting}Now change its words.", REWORD, _REWORD)
+    return Advice(f"{agrees}{sorting}Now change its words.", REWORD, _REWORD)
 
 
 def listed_number(number: int, noun: str) -> str:
@@ -302,13 +297,13 @@ def cost_of(step: NextStep) -> str:
 
 def stages(workshop: WorkshopState, stage: int) -> list[tuple[str, str, bool]]:
     """Return the four steps: name, how far it is, and whether it is the present one."""
-    used, looks = workshop.in_use, len(workshop.history.looks)
+    in_use, looks = workshop.in_use, len(workshop.history.looks)
     sorting = f"{workshop.sorted} of {number_of(workshop.disagreements, 'disagreement')} sorted"
     if not workshop.disagreements:
         sorting = "no disagreement"
     tuned = sum(c.judge.is_tuned for c in workshop.contenders)
     variants = f"{number_of(tuned, 'variant')} tried"
-    decided = f"{used.judge.name} is in use" if used else "no judge in use"
+    decided = f"{in_use.judge.name} is in use" if in_use else "no judge in use"
     texts = (
         ("Look", sorting),
         ("Reword", variants),
@@ -320,13 +315,13 @@ def stages(workshop: WorkshopState, stage: int) -> list[tuple[str, str, bool]]:
 
 def picture(workshop: WorkshopState) -> Plot | None:
     """Draw variants and the judge in use on one axis, people among themselves shaded."""
-    used, first = workshop.in_use, workshop.candidate or workshop.in_use
+    in_use, first = workshop.in_use, workshop.candidate or workshop.in_use
     rows = []
     for contender in workshop.contenders:
         share = contender.figure.overall
         if share.value is None:
             continue
-        note = _beside(workshop, contender, used, share.interval)
+        note = _difference_note(workshop, contender, in_use, share.interval)
         is_first = contender is first or (first is not None and contender.judge == first.judge)
         rows.append(
             IntervalRow(
@@ -340,17 +335,17 @@ def picture(workshop: WorkshopState) -> Plot | None:
     return lay_out_plot(rows, levels, title="Agreement with people on the tuning half")
 
 
-def _beside(
+def _difference_note(
     workshop: WorkshopState,
     contender: Contender,
-    used: Contender | None,
+    in_use: Contender | None,
     ends: tuple[float, float] | None,
 ) -> str:
-    if used is None:
+    if in_use is None:
         return ""
-    if contender.judge == used.judge:
+    if contender.judge == in_use.judge:
         return f"{percent_span(*ends)}, in use" if ends else "in use"
-    value, low, high = workshop.figures.difference(contender.judge, used.judge)
+    value, low, high = workshop.figures.difference(contender.judge, in_use.judge)
     if value is None:
         return ""
     interval = ""

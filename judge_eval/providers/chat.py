@@ -17,7 +17,7 @@ from judge_eval.providers.errors import (
     readable,
     refusal_of,
 )
-from judge_eval.providers.transport import Line
+from judge_eval.providers.transport import ConnectionLine
 
 CLIENTS = 32
 # What is refused and is no field: a message of the role, and a reply that comes whole.
@@ -26,7 +26,7 @@ SYSTEM, STREAM = "system role", "whole reply"
 NO_KEY = "none"
 _LARGEST_COUNT = 2**31 - 1
 # The lines to endpoints, each shared by all calls to it.
-_line = functools.lru_cache(maxsize=CLIENTS)(Line)
+_line = functools.lru_cache(maxsize=CLIENTS)(ConnectionLine)
 # How refusals speak of what can be left out, where they do not name it as the protocol does.
 _SPOKEN_OF = {
     # Some name no field, but a word of the schema that they do not know.
@@ -99,7 +99,7 @@ def chat(endpoint: Endpoint, request: ChatRequest) -> ChatReply:
         try:
             return replace(_ask(endpoint, body, ends), refused=refused)
         except CallFailed as failed:
-            more = _refused_in(failed, body) - refused
+            more = _refused_fields(failed, body) - refused
             if not more or len(refused) > _MOST_ADAPTATIONS:
                 raise
             refused |= more
@@ -115,7 +115,7 @@ def left_out(refused: Collection[str]) -> list[str]:
     return sorted({*refused} - {STREAM, *renamed, *_NEWER_NAME.values()})
 
 
-def _refused_in(failed: CallFailed, body: JsonObject) -> frozenset[str]:
+def _refused_fields(failed: CallFailed, body: JsonObject) -> frozenset[str]:
     """Return what a refusal names of a request, and what it can be asked without."""
     if failed.status not in {400, 422}:
         return frozenset()
@@ -126,12 +126,12 @@ def _refused_in(failed: CallFailed, body: JsonObject) -> frozenset[str]:
     if any(message["role"] == "system" for message in body["messages"]):
         others.add(SYSTEM)
     for names in (fields, others):
-        if named := {name for name in names if _speaks_of(name, failed.raw)}:
+        if named := {name for name in names if _names_field(name, failed.raw)}:
             return frozenset(named)
     return frozenset()
 
 
-def _speaks_of(name: str, text: str) -> bool:
+def _names_field(name: str, text: str) -> bool:
     spoken = _SPOKEN_OF.get(name)
     return bool(spoken.search(text)) if spoken else name in text
 
@@ -157,13 +157,13 @@ def _body(endpoint: Endpoint, request: ChatRequest, refused: frozenset[str]) -> 
 
 def _without_system(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """Put what a system message says at the beginning of the first message after it."""
-    said = [message["content"] for message in messages if message["role"] == "system"]
+    system_texts = [message["content"] for message in messages if message["role"] == "system"]
     first, *rest = [message for message in messages if message["role"] != "system"]
     parts = first["content"]
     if isinstance(parts, str):
-        content: object = "\n\n".join([*said, parts])
+        content: object = "\n\n".join([*system_texts, parts])
     else:
-        content = [*({"type": "text", "text": text} for text in said), *parts]
+        content = [*({"type": "text", "text": text} for text in system_texts), *parts]
     return [{**first, "content": content}, *rest]
 
 
@@ -171,7 +171,7 @@ def _ask(endpoint: Endpoint, body: JsonObject, ends: float) -> ChatReply:
     started = time.monotonic()
     status, data, ended = exchange(endpoint, body, ends - started, "/chat/completions")
     if isinstance(data, str) and data.lstrip().startswith(("data:", "event:", ":")):
-        data = _put_together(data)
+        data = _join_chunks(data)
     if not isinstance(data, dict):
         raise malformed(status, "the reply is not a JSON object", data)
     if not isinstance(data.get("choices"), list):
@@ -181,8 +181,8 @@ def _ask(endpoint: Endpoint, body: JsonObject, ends: float) -> ChatReply:
     choice = _mapping(next(iter(data["choices"]), None))
     message, usage = _mapping(choice.get("message")), _mapping(data.get("usage"))
     content = message.get("content")
-    text = _joined(content, "text")
-    refusal = _text(message.get("refusal")) or _joined(content, "refusal")
+    text = _joined_text(content, "text")
+    refusal = _text(message.get("refusal")) or _joined_text(content, "refusal")
     return ChatReply(
         text=text,
         model=_text(data.get("model")) or body["model"],
@@ -190,12 +190,12 @@ def _ask(endpoint: Endpoint, body: JsonObject, ends: float) -> ChatReply:
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
         latency_ms=(ended - started) * 1000,
-        refusal=refusal or ("" if text.strip() else _elsewhere(message)) or None,
+        refusal=refusal or ("" if text.strip() else _answer_elsewhere(message)) or None,
         raw=as_text(data)[:RAW_LIMIT],
     )
 
 
-def _elsewhere(message: JsonObject) -> str:
+def _answer_elsewhere(message: JsonObject) -> str:
     """Say where an answer stands that is not in the content, and what to do about it."""
     if message.get("tool_calls") or message.get("function_call"):
         return "it answered with a tool call; ask a model that answers in text"
@@ -207,7 +207,7 @@ def _elsewhere(message: JsonObject) -> str:
     return ""
 
 
-def _put_together(stream: str) -> JsonObject:
+def _join_chunks(stream: str) -> JsonObject:
     """Return the chunks of a stream as the reply that would have come in one piece."""
     data: JsonObject = {}
     message: JsonObject = {}
@@ -240,7 +240,7 @@ def exchange(
     return status, data, ended
 
 
-def _joined(content: object, kind: str) -> str:
+def _joined_text(content: object, kind: str) -> str:
     """Return the parts of one kind as one text; a plain string is the text and no refusal."""
     if isinstance(content, str):
         return content if kind == "text" else ""

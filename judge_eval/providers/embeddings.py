@@ -49,8 +49,8 @@ def _in_order(status: int, items: list[Any], number: int) -> list[JsonObject]:
     """Return the items by their index: where one is missing, all might be someone else's."""
     if len(items) != number:
         raise malformed(status, f"{len(items)} embeddings came for {number} texts", "")
-    given = [item for item in items if isinstance(item, dict)]
-    placed = {str(item.get("index", place)): item for place, item in enumerate(given)}
+    embeddings = [item for item in items if isinstance(item, dict)]
+    placed = {str(item.get("index", place)): item for place, item in enumerate(embeddings)}
     places = [str(place) for place in range(number)]
     if placed.keys() != set(places):
         raise malformed(status, "it cannot be told which embedding is of which text", "")
@@ -92,8 +92,8 @@ class EmbeddingClient:
             self.model, self._has_answered = model, True
         if model == self.model:
             return rows
-        why = f"the model called itself {model}, and {self.model} before"
-        return [EmbeddingFailed(why) for _ in texts]
+        reason = f"the model called itself {model}, and {self.model} before"
+        return [EmbeddingFailed(reason) for _ in texts]
 
     def _patiently(self, texts: Sequence[str]) -> tuple[str, list[Row]]:
         for wait_s in WAITS_S:

@@ -125,9 +125,9 @@ def short_reason(reason: str) -> str:
     return f"{number} {meaning}" if number.isdecimal() and meaning else reason
 
 
-def malformed(status: int, what: str, data: object) -> CallFailed:
+def malformed(status: int, problem: str, data: object) -> CallFailed:
     """Tell of a reply that is not what was asked for; another try may bring it."""
-    reason = f"{_status_line(status)}: {what}"
+    reason = f"{_status_line(status)}: {problem}"
     return CallFailed(reason, retryable=True, status=status, raw=as_text(data))
 
 
@@ -209,5 +209,5 @@ def _words(error: object) -> str:
 def _finding(item: JsonObject) -> str:
     """Return where and what a validator found, without the input it quotes."""
     place = item.get("loc")
-    where = ".".join(str(step) for step in place) if isinstance(place, list) else ""
-    return f"{where}: {item.get('msg', '')}".removeprefix(": ")
+    location = ".".join(str(step) for step in place) if isinstance(place, list) else ""
+    return f"{location}: {item.get('msg', '')}".removeprefix(": ")

@@ -146,7 +146,7 @@ class _Reader(io.RawIOBase):
 Reply: TypeAlias = tuple[int, dict[str, str], bytes]
 
 
-class Line:
+class ConnectionLine:
     """Connections to one provider, kept while neither a cache nor a call has let go of the line.
 
     How many calls run at a time is for those to say who call: each has a connection of its own

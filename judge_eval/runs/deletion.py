@@ -86,8 +86,8 @@ def in_the_way(run: Run) -> str:
         )
     if run.imports.filter(state__in=Import.UNFINISHED).exists():
         return "A file is being imported into this run. Wait until that is done."
-    why: str = import_string(settings.RUN_IN_USE)(run)
-    return why
+    obstacle: str = import_string(settings.RUN_IN_USE)(run)
+    return obstacle
 
 
 def delete(run_id: UUID, typed: str) -> None:
@@ -97,8 +97,8 @@ def delete(run_id: UUID, typed: str) -> None:
         project = Project.objects.filter(queues__run=run_id)
         Project.objects.select_for_update(no_key=True).get(pk__in=project.values("pk"))
         run = state.locked().get(pk=run_id)
-        if why := in_the_way(run):
-            raise LifecycleRefused(why)
+        if obstacle := in_the_way(run):
+            raise LifecycleRefused(obstacle)
         if typed.strip() != run.name.strip():
             raise WrongName("That is not the name of this run, so nothing was deleted.")
         words = Entry.objects.filter(Q(queue=run.queue_id) | Q(item__queue=run.queue_id))
@@ -121,8 +121,8 @@ def _close(queue: Queue) -> None:
 def outputs_of(run: Run) -> QuerySet[Inference]:
     """Return the outputs of a run that no other one shows."""
     items = Item.objects.filter(queue=run.queue_id)
-    made = run.calls.filter(inference__isnull=False).values("inference")
-    outputs = items.filter(b__isnull=False).values("b").union(items.values("a"), made)
+    generated_outputs = run.calls.filter(inference__isnull=False).values("inference")
+    outputs = items.filter(b__isnull=False).values("b").union(items.values("a"), generated_outputs)
     either = Q(a=OuterRef("pk")) | Q(b=OuterRef("pk"))
     elsewhere = Item.objects.exclude(queue=run.queue_id).filter(either)
     return Inference.objects.filter(~Exists(elsewhere), pk__in=outputs)
@@ -153,22 +153,22 @@ def _forget_rows(run: Run) -> None:
     Import.objects.filter(run=run, is_bundle=False).delete()
     Invite.objects.filter(queue=queue).delete()
     Assignment.objects.filter(item__queue=queue).delete()
-    used = Item.objects.filter(Q(a=OuterRef("pk")) | Q(b=OuterRef("pk")))
-    Inference.objects.filter(~Exists(used), project=queue.project_id, **_NO_TEXT).delete()
+    items = Item.objects.filter(Q(a=OuterRef("pk")) | Q(b=OuterRef("pk")))
+    Inference.objects.filter(~Exists(items), project=queue.project_id, **_NO_TEXT).delete()
     run.delete()
 
 
 REMOVED: Final = "removed by the project's retention"
 
 
-def set_retention(project: Project, days: int | None, by: User | None = None) -> None:
+def set_retention(project: Project, days: int | None, actor: User | None = None) -> None:
     """Keep raw replies for so many days from now on, or for good."""
     if project.keep_replies_days == days:
         return
     with transaction.atomic():
         Project.objects.filter(pk=project.pk).update(keep_replies_days=days)
-        kept = "for good" if days is None else f"for {number_of(days, 'day')}"
-        note_change(project, by, f"Raw replies are kept {kept}.")
+        retention_text = "for good" if days is None else f"for {number_of(days, 'day')}"
+        note_change(project, actor, f"Raw replies are kept {retention_text}.")
     project.keep_replies_days = days
 
 

@@ -142,11 +142,11 @@ def examples(kind: Live) -> dict[str, Callable[[Item], Fields]]:
 
 def _verdict_of(verdicts: content.Verdicts, item: Item) -> Fields:
     sides = {output.generator: side for side, output in zip("AB", item.outputs, strict=False)}
-    answer, why = verdicts[item.a.prompt, frozenset(sides)]
+    answer, reason = verdicts[item.a.prompt, frozenset(sides)]
     return {
         "state": Verdict.State.DONE,
         "winner": sides.get(answer, answer),
-        "feedback": why,
+        "feedback": reason,
         "decided_at": timezone.now(),
     }
 
@@ -191,9 +191,16 @@ def make_published(project: Project, study: Study) -> Run:
     verdicts = _verdicts(judges, items, rows)
     insert_copies(
         "item_id",
-        [(one, item.pk) for item, of in zip(items, verdicts, strict=True) for one in of],
+        [
+            (verdict, item.pk)
+            for item, item_verdicts in zip(items, verdicts, strict=True)
+            for verdict in item_verdicts
+        ],
     )
-    entries = [verdicts_entry(item, of) for item, of in zip(items, verdicts, strict=True)]
+    entries = [
+        verdicts_entry(item, item_verdicts)
+        for item, item_verdicts in zip(items, verdicts, strict=True)
+    ]
     about = {"project_id": project.pk, "queue": queue, "at": timezone.now()}
     begins, ends = (
         Entry(kind=Entry.Kind.PARAMETERS, payload=payload, **about)
@@ -218,7 +225,7 @@ def _items_without_texts(queue: Queue, rows: Sequence[Labelled]) -> list[Item]:
         ]
         for row in rows
     ]
-    insert_many([one for of_item in outputs for one in of_item])
+    insert_many([output for of_item in outputs for output in of_item])
     now = timezone.now()
     items = [
         Item(
@@ -246,7 +253,7 @@ def _verdicts(
     Those that are alike are one object, of no item: there are thousands.
     """
     labels = _labels(items[0].queue)
-    made: dict[tuple[int, str], Verdict] = {}
+    distinct_verdicts: dict[tuple[int, str], Verdict] = {}
     verdicts = []
     for item, row in zip(items, rows, strict=True):
         of_item = []
@@ -257,9 +264,9 @@ def _verdicts(
             else:
                 fields = _published(row.judges[judge.name], labels)
             key = judge.position, repr(fields)
-            if key not in made:
-                made[key] = Verdict(judge=judge, decided_at=item.opened_at, **fields)
-            of_item.append(made[key])
+            if key not in distinct_verdicts:
+                distinct_verdicts[key] = Verdict(judge=judge, decided_at=item.opened_at, **fields)
+            of_item.append(distinct_verdicts[key])
         verdicts.append(of_item)
     return verdicts
 
@@ -339,7 +346,7 @@ def simulate(run: Run, voter: Voter, choice: str, *, limit: int | None, seed: in
     votes = [
         _vote(
             ballot_for(voter, run.queue, item),
-            chosen(choice, run.queue.ballot, seed, item.position),
+            drawn_choice(choice, run.queue.ballot, seed, item.position),
         )
         for item in pending.only("position", "b").order_by("position")[:most]
     ]
@@ -354,11 +361,14 @@ def _vote(ballot: Ballot, choice: str) -> tuple[Ballot, VoteAnswer]:
     """Return what a choice comes to with a ballot: of a single item its value and labels too."""
     criteria = options_of(ballot).criteria
     grade = str(float(choice == "pass"))
-    posted = {f"criterion.{each.name}": grade if each.graded else choice for each in criteria}
+    posted = {
+        f"criterion.{criterion.name}": grade if criterion.graded else choice
+        for criterion in criteria
+    }
     return ballot, ballot.answer({"choice": choice, "value": grade} | posted, left="")
 
 
-def chosen(choice: str, ballot: Sequence[str], seed: int, position: int) -> str:
+def drawn_choice(choice: str, ballot: Sequence[str], seed: int, position: int) -> str:
     """Return the choice itself or, for `auto`, one drawn evenly for this pair and this seed."""
     if choice != AUTO:
         return choice

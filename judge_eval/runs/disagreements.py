@@ -53,20 +53,20 @@ def tagged(judge: Judge) -> list[Disagreement]:
 
 def visible_disagreements(reader: Reader, judge: Judge) -> list[Disagreement]:
     """Leave out what a reader has to vote on first."""
-    some = disagreements(judge)
-    closed = hidden_from(reader, judge.run.queue.project, [each.verdict.item_id for each in some])
-    return [each for each in some if each.verdict.item_id not in closed]
+    rows = disagreements(judge)
+    closed = hidden_from(reader, judge.run.queue.project, [row.verdict.item_id for row in rows])
+    return [row for row in rows if row.verdict.item_id not in closed]
 
 
 def with_verdicts(run: Run) -> QuerySet[Judge]:
     """Return the judges of a run that have answered on its tuning half."""
-    own = Verdict.objects.filter(judge=OuterRef("pk"), item__is_held_out=False)
-    return run.judges.filter(Exists(own.exclude(winner="")))
+    tuning_verdicts = Verdict.objects.filter(judge=OuterRef("pk"), item__is_held_out=False)
+    return run.judges.filter(Exists(tuning_verdicts.exclude(winner="")))
 
 
 def _verdicts(judge: Judge) -> QuerySet[Verdict]:
-    own = Verdict.objects.filter(judge=judge, item__is_held_out=False).exclude(winner="")
-    return own.select_related("item__a", "item__b", "tag").order_by("item__position")
+    verdicts = Verdict.objects.filter(judge=judge, item__is_held_out=False).exclude(winner="")
+    return verdicts.select_related("item__a", "item__b", "tag").order_by("item__position")
 
 
 def _disagreements(verdicts: QuerySet[Verdict]) -> list[Disagreement]:
@@ -93,7 +93,7 @@ def _disagreements(verdicts: QuerySet[Verdict]) -> list[Disagreement]:
 
 
 def tag_disagreement(
-    reader: Reader, judge: Judge, item_id: UUID, tag: str, by: Voter
+    reader: Reader, judge: Judge, item_id: UUID, tag: str, voter: Voter
 ) -> Disagreement:
     """Say what one makes of a disagreement; a slip of a vote is put before the curators."""
     queue = judge.run.queue
@@ -104,17 +104,17 @@ def tag_disagreement(
         raise Problem(403, tuning.WORDS.format(noun=queue.noun))
     if closed_to(reader, [item.pk], queue.project_id):
         raise Problem(403, PAIR_IS_OPEN.format(noun=queue.noun))
-    some = _disagreements(_verdicts(judge).filter(item=item))
-    if not some:
+    rows = _disagreements(_verdicts(judge).filter(item=item))
+    if not rows:
         raise Problem(409, f"{judge.name} and most people do not disagree on this {queue.noun}.")
-    given = {"tag": tag, "rubric": queue.rubric}
-    some[0].verdict.tag, _ = DisagreementTag.objects.update_or_create(
-        verdict=some[0].verdict, defaults=given
+    tag_fields = {"tag": tag, "rubric": queue.rubric}
+    rows[0].verdict.tag, _ = DisagreementTag.objects.update_or_create(
+        verdict=rows[0].verdict, defaults=tag_fields
     )
-    if tag == Tag.VOTE_SLIP and not Flag.objects.filter(voter=by, item=item).exists():
-        why = _SLIP.format(judge=judge.name, answer=some[0].answer, people=some[0].people)
-        services.flag(by, item.pk, Flag.Category.OTHER, why)
-    return some[0]
+    if tag == Tag.VOTE_SLIP and not Flag.objects.filter(voter=voter, item=item).exists():
+        flag_comment = _SLIP.format(judge=judge.name, answer=rows[0].answer, people=rows[0].people)
+        services.flag(voter, item.pk, Flag.Category.OTHER, flag_comment)
+    return rows[0]
 
 
 def tag_counts(run: Run) -> list[JsonObject]:

@@ -38,10 +38,10 @@ from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
 from judge_eval.providers import protocols
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import extension_check, leases, providers, variants, verdicts
-from judge_eval.runs.hook_api import Asks
+from judge_eval.runs.hook_api import AnswersMissing
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
-from judge_eval.runs.requests import Question, question_of
-from judge_eval.runs.results import Answer, fields_of
+from judge_eval.runs.requests import ModelQuestion, question_of
+from judge_eval.runs.results import CallAnswer, fields_of
 from judge_eval.selectors import counts_as_judge, voted_items
 from voting.changes import note_change
 from voting.ledger.counts import votes_on
@@ -109,7 +109,7 @@ def ask_anchors(now: datetime) -> bool:
         for watch in watches.order_by(F("began_at").asc(nulls_last=True), "pk"):
             run = watch.judge.run
             if time.monotonic() < until and not why_unwatched(run):
-                is_more |= not extension_check.why_not(run) and _ask_due(watch, now, until)
+                is_more |= not extension_check.obstacle(run) and _ask_due(watch, now, until)
     finally:
         _at_work.release()
     return is_more
@@ -219,7 +219,7 @@ def _settle(watch: Watch, *, is_used_up: bool) -> None:
 
     rows = watch.answers.filter(difference__isnull=False).order_by("answered_at", "pk")
     compared = list(rows.values_list("difference", "answered_at"))
-    days = [(at - watch.began_at).days for _, at in compared if at and watch.began_at]
+    days = [(moment - watch.began_at).days for _, moment in compared if moment and watch.began_at]
     run = watch.judge.run
     judges = Watch.objects.filter(judge__run=run).values("judge").distinct().count()
     change = drift([difference or 0.0 for difference, _ in compared], days, judges)
@@ -239,7 +239,7 @@ def _settle(watch: Watch, *, is_used_up: bool) -> None:
 def _announce(watch: Watch, evidence: float, anchors: int) -> None:
     judge, run = watch.judge, watch.judge.run
     basis = f"(evidence {odds(evidence)}, {number_of(anchors, 'anchor')})"
-    words = f"{_changed(watch)} {basis}."
+    words = f"{_change_in_words(watch)} {basis}."
     run.record(EVENT, words, judge=str(judge.pk), direction=watch.direction)
     about = {"run": str(run.pk), "name": run.name, "judge": str(judge.pk)}
     about |= {"judge_name": judge.name, "direction": watch.direction, "since": str(watch.since)}
@@ -269,13 +269,13 @@ def yardsticks(run: Run, a_day: int) -> list[Yardstick]:
     return [Yardstick(judge, anchors, repeats, *most[judge]) for judge in most]
 
 
-def set_anchors(run: Run, a_day: int, by: User | None) -> None:
+def set_anchors(run: Run, a_day: int, actor: User | None) -> None:
     """Ask about so many anchors again each day, of each judge; 0 is none.
 
     Judges that are not watched are from now on: their yardsticks are asked first.
     """
-    if a_day and (why := why_unwatched(run)):
-        raise LifecycleRefused(why)
+    if a_day and (obstacle := why_unwatched(run)):
+        raise LifecycleRefused(obstacle)
     new = yardsticks(run, a_day)
     if a_day and not new and not Watch.objects.filter(judge__run=run, ended_at=None).exists():
         raise LifecycleRefused("Nobody has voted yet, so there is nothing to ask judges again.")
@@ -292,11 +292,11 @@ def set_anchors(run: Run, a_day: int, by: User | None) -> None:
         if run.anchors_a_day != a_day:
             Run.objects.filter(pk=run.pk).update(anchors_a_day=a_day)
             words = f"{run.name}: {number_of(a_day, 'anchor')} a day are asked again."
-            note_change(run.queue.project, by, words)
+            note_change(run.queue.project, actor, words)
     run.anchors_a_day = a_day
 
 
-def _changed(watch: Watch) -> str:
+def _change_in_words(watch: Watch) -> str:
     since = f"since about {watch.since:%-d %B %Y}"
     return f"{watch.judge.name} has changed: it is {watch.direction} {since}"
 
@@ -305,7 +305,7 @@ def state_of(watch: Watch) -> str:
     """Say what a watch has found."""
     name = watch.judge.name
     if watch.direction:
-        return f"{_changed(watch)}. What the board says of it is of its earlier answers."
+        return f"{_change_in_words(watch)}. What the board says of it is of its earlier answers."
     if watch.ended_at:
         ended = f"{watch.ended_at:%-d %B %Y}"
         return (
@@ -337,13 +337,13 @@ def floating_models(run: Run) -> dict[UUID, str]:
     ):
         names[provider, model].update(reported)
     notes = {
-        judge.pk: _on_names(judge, sorted(names[judge.provider, judge.model] - {""}))
+        judge.pk: _names_warning(judge, sorted(names[judge.provider, judge.model] - {""}))
         for judge in judges
     }
     return {pk: note for pk, note in notes.items() if note}
 
 
-def _on_names(judge: Judge, reported: Sequence[str]) -> str:
+def _names_warning(judge: Judge, reported: Sequence[str]) -> str:
     if len(reported) > 1:
         return f"{judge.model} has answered as {listed(reported)}."
     if names := [name for name in judge.model_names if name.endswith(_FLOATS)]:
@@ -363,7 +363,7 @@ def _ask(judge: Judge, item: Item) -> AnchorAnswer:
         assert helpers is not None  # else the run could not go on
         try:
             return AnchorAnswer(verdicts.answer_of(verdict, helpers).winner, _model(judge, calls))
-        except Asks as asks:
+        except AnswersMissing as asks:
             for question in chain.from_iterable(questions[model] for model in asks.models):
                 _ask_one(question)
                 calls.append(question.call)
@@ -376,24 +376,24 @@ def _model(judge: Judge, calls: Sequence[Call]) -> str:
     return "" if judge.recipe else calls[0].reported_model
 
 
-def _questions(verdict: Verdict) -> dict[JudgePart, list[Question]]:
+def _questions(verdict: Verdict) -> dict[JudgePart, list[ModelQuestion]]:
     """Return what each model may be asked, or raise CallFailed where not all can be asked now."""
-    run, questions = verdict.judge.run, dict[JudgePart, list[Question]]()
+    run, questions = verdict.judge.run, dict[JudgePart, list[ModelQuestion]]()
     for model in verdicts.spec_of(verdict.judge).models:
         provider = providers.find(model.provider, run.queue.project_id)
         # Repeats say whether a judge agrees with itself: here they would be paid for nothing.
         calls = [call for call in verdicts.calls_for(verdict, [model]) if not call.is_repeat]
         questions[model] = [question_of(call, provider) for call in calls]
-        if why := providers.lacks_key(questions[model][0].provider):
-            raise CallFailed(why, was_sent=False)
-    if why := _too_dear(run, [*chain.from_iterable(questions.values())]):
-        raise CallFailed(why, was_sent=False)
-    for model, own in questions.items():
-        _take_places(own[0].provider, model.id, len(own))
+        if obstacle := providers.lacks_key(questions[model][0].provider):
+            raise CallFailed(obstacle, was_sent=False)
+    if obstacle := _budget_obstacle(run, [*chain.from_iterable(questions.values())]):
+        raise CallFailed(obstacle, was_sent=False)
+    for model, model_questions in questions.items():
+        _take_places(model_questions[0].provider, model.id, len(model_questions))
     return questions
 
 
-def _too_dear(run: Run, questions: Sequence[Question]) -> str:
+def _budget_obstacle(run: Run, questions: Sequence[ModelQuestion]) -> str:
     if run.budget_nano is None:
         return ""
     if unpriced := {question.call.model for question in questions if question.lacks_price}:
@@ -415,17 +415,17 @@ def _take_places(provider: Provider, model: str, calls: int) -> None:
         leases.count_starts(row, now, calls)
 
 
-def _ask_one(question: Question) -> None:
+def _ask_one(question: ModelQuestion) -> None:
     """Make a call that is kept nowhere, and pay for it; what is unreadable is asked once more."""
     call, provider = question.call, question.provider
     try:
         endpoint = providers.endpoint_of(provider)
-        answer = Answer(question, protocols.ask(provider.protocol, endpoint, question.request))
+        answer = CallAnswer(question, protocols.ask(provider.protocol, endpoint, question.request))
     except CallFailed as failed:
-        answer = Answer(question, failure=failed)
+        answer = CallAnswer(question, failure=failed)
     Run.objects.filter(pk=question.run.pk).update(spent_nano=F("spent_nano") + (answer.cost or 0))
-    if (why := answer.failure) and (why.retryable or why.status not in _OF_THE_ITEM):
-        raise why
+    if (failure := answer.failure) and (failure.retryable or failure.status not in _OF_THE_ITEM):
+        raise failure
     for name, value in fields_of(answer).items():
         setattr(call, name, value)
     if call.state == Call.State.WAITING:

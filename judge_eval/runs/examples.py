@@ -23,43 +23,49 @@ OF_VARIANTS: Final = "are of variants, which join a run that is open for tuning"
 
 def with_examples(run: Run, joining: JoiningJudges) -> JoiningJudges:
     """Return judges that join with what people say of their examples by now, or ConfigInvalid."""
-    named = {each.item for spec in joining.judges for each in spec.examples}
+    named = {example.item for spec in joining.judges for example in spec.examples}
     if not named and not joining.draw_examples:
         return joining
     if not run.queue.is_tuning:
         raise ConfigInvalid.at("examples", OF_VARIANTS)
-    if wrong := list(_wrong(run.queue, named, joining)):
+    if wrong := list(_example_errors(run.queue, named, joining)):
         raise ConfigInvalid(wrong)
     drawn = _drawn(run.queue, joining.draw_examples, named)
     votes = votes_on(Q(item__in=[*named, *drawn]))
     judges = []
     for spec in joining.judges:
-        items = [*(each.item for each in spec.examples), *drawn]
+        items = [*(example.item for example in spec.examples), *drawn]
         examples = tuple(ExampleItem(item=pk, answer=majority(votes[pk])) for pk in items)
         judges.append(spec.model_copy(update={"examples": examples}))
     return joining.model_copy(update={"judges": tuple(judges)})
 
 
-def _wrong(queue: Queue, named: Collection[UUID], joining: JoiningJudges) -> Iterator[ConfigError]:
+def _example_errors(
+    queue: Queue, named: Collection[UUID], joining: JoiningJudges
+) -> Iterator[ConfigError]:
     items, votes = queue.items.in_bulk(named), votes_on(Q(item__in=named))
     for n, spec in enumerate(joining.judges):
         place, number = f"judges[{n}].examples", len(spec.examples) + joining.draw_examples
         if number > MOST_EXAMPLES:
             yield ConfigError(place, f"must have at most {MOST_EXAMPLES}, has {number}")
-        for m, each in enumerate(spec.examples):
-            why = "is given twice" if each in spec.examples[:m] else _why_not(items.get(each.item))
-            if why or not majority(votes[each.item]):
-                why = why or "has no majority of votes"
-                yield ConfigError(f"{place}[{m}]", f"{each.item} {why}")
+        for m, example in enumerate(spec.examples):
+            problem = (
+                "is given twice"
+                if example in spec.examples[:m]
+                else _unusable_reason(items.get(example.item))
+            )
+            if problem or not majority(votes[example.item]):
+                problem = problem or "has no majority of votes"
+                yield ConfigError(f"{place}[{m}]", f"{example.item} {problem}")
 
 
-def _why_not(item: Item | None) -> str:
+def _unusable_reason(item: Item | None) -> str:
     if item is None:
         return "is no item of this run"
     if item.is_held_out:
         return "is held out: examples are of the tuning half"
-    why = "its outputs are not here" if item.lacks_output else item.unusable
-    return f"cannot be shown: {why}" if why else ""
+    reason = "its outputs are not here" if item.lacks_output else item.unusable
+    return f"cannot be shown: {reason}" if reason else ""
 
 
 def _drawn(queue: Queue, number: int, named: Collection[UUID]) -> list[UUID]:

@@ -30,19 +30,19 @@ class JudgeLeftOut(NamedTuple):
     held: int
 
 
-def leave_out(judge: Judge, curator: Voter, why: str) -> None:
+def leave_out(judge: Judge, curator: Voter, reason: str) -> None:
     """Leave a judge out of every figure of its run, and ask it nothing, until it is included."""
     try:
-        exclude_judge(judge.pk, judge.run.queue, curator, why)
+        exclude_judge(judge.pk, judge.run.queue, curator, reason)
     except AlreadyDecided as late:
         raise LifecycleRefused(f"{judge.name} is left out already.") from late
     enqueue("judge_eval.tasks.advance", str(judge.run_id))
 
 
-def include(judge: Judge, curator: Voter, why: str = "") -> None:
+def include(judge: Judge, curator: Voter, reason: str = "") -> None:
     """Let a judge count again that was left out, and make the calls that were held."""
     try:
-        include_judge(judge.pk, judge.run.queue, curator, why)
+        include_judge(judge.pk, judge.run.queue, curator, reason)
     except (AlreadyDecided, CannotDecide) as late:
         raise LifecycleRefused(f"{judge.name} is not left out.") from late
     lifecycle.ask_held(judge)
@@ -53,18 +53,18 @@ def left_out_of(run: Run) -> list[JudgeLeftOut]:
     latest = latest_on_judges(run.queue)
     if not latest:
         return []
-    by = [payload["by"] for payload, _ in latest.values()]
-    voters = Voter.objects.filter(project=run.queue.project_id, pseudonym__in=by)
+    pseudonyms = [payload["by"] for payload, _ in latest.values()]
+    voters = Voter.objects.filter(project=run.queue.project_id, pseudonym__in=pseudonyms)
     names = {voter.pseudonym: str(voter) for voter in voters}
     held_calls = run.calls.filter(error=LEFT_OUT).order_by()
-    held = dict(held_calls.values_list("verdict__judge").annotate(n=Count("pk")))
+    held_counts = dict(held_calls.values_list("verdict__judge").annotate(n=Count("pk")))
     return [
         JudgeLeftOut(
             judge=judge,
             who=names.get(payload["by"]) or str(payload["by"]),
             at=decision.at,
             why=decision.comment,
-            held=held.get(judge.pk, 0),
+            held=held_counts.get(judge.pk, 0),
         )
         for judge in run.judges.filter(pk__in=latest).order_by("position")
         for payload, decision in [latest[str(judge.pk)]]

@@ -51,13 +51,13 @@ def _providers_without(config: JsonObject, off: frozenset[str]) -> list[ConfigEr
             places.setdefault(model["provider"], f"judges[{number}].provider")
     rows = Provider.objects.filter(name__in=places).values_list("name", "protocol")
     return [
-        ConfigError(places[name], f"{name}: {why}")
+        ConfigError(places[name], f"{name}: {reason}")
         for name, protocol in rows
-        if (why := absence_reason(protocol, PROTOCOLS, "provider type", off))
+        if (reason := absence_reason(protocol, PROTOCOLS, "provider type", off))
     ]
 
 
-def why_not(run: Run) -> str:
+def obstacle(run: Run) -> str:
     """Say why a run cannot go on with the extensions that are here; nothing where it can."""
     off = switched_off()
     if run.config and (wrong := absent_from(run.config, off)):
@@ -66,9 +66,11 @@ def why_not(run: Run) -> str:
         if judge.is_baseline and (name := judge.model or judge.name) in off:
             return TURNED_OFF.format(name) + "."
         if judge.recipe and not judge.is_baseline:
-            kind, made = judge.recipe["type"], judge.recipe["version"]
-            here = JUDGE_TYPES[kind].version
-            if made != here:
-                is_another = f"{kind} {here} is installed, which makes another judge of it"
-                return f"{judge.name} is judged by {kind} {made}; {is_another}."
+            kind, recipe_version = judge.recipe["type"], judge.recipe["version"]
+            installed_version = JUDGE_TYPES[kind].version
+            if recipe_version != installed_version:
+                is_another = (
+                    f"{kind} {installed_version} is installed, which makes another judge of it"
+                )
+                return f"{judge.name} is judged by {kind} {recipe_version}; {is_another}."
     return ""

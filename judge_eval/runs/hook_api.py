@@ -27,7 +27,7 @@ MOST_NAME = 200
 _JSON: TypeAdapter[JsonObject] = TypeAdapter(StorableJson)
 
 
-class Asks(Exception):
+class AnswersMissing(Exception):
     """A hook needs what was not asked yet; it is called anew once these models have answered."""
 
     def __init__(self, models: Sequence[JudgePart]) -> None:
@@ -49,17 +49,17 @@ class RunHelpers:
     run: Run
     extension: Extension
     emitted: list[tuple[str, JsonObject]] = field(default_factory=list)
-    kept: JsonObject = field(default_factory=dict)
+    stored_values: JsonObject = field(default_factory=dict)
 
     def emit(self, text: str, **data: Any) -> None:
         self.emitted.append((storable(text, MOST_EMITTED), _plain(data)))
 
     def store(self, name: str, value: Any) -> None:
-        self.kept[storable(name, MOST_NAME)] = _plain(value)
+        self.stored_values[storable(name, MOST_NAME)] = _plain(value)
 
     def stored(self, name: str) -> Any:
-        if name in self.kept:
-            return self.kept[name]
+        if name in self.stored_values:
+            return self.stored_values[name]
         mine = ExtensionValue.objects.filter(run=self.run, extension=self.extension.id, name=name)
         return mine.values_list("value", flat=True).first()
 
@@ -75,7 +75,7 @@ class RunHelpers:
         ExtensionValue.objects.bulk_create(
             [
                 ExtensionValue(run=self.run, extension=self.extension.id, name=name, value=value)
-                for name, value in self.kept.items()
+                for name, value in self.stored_values.items()
             ],
             update_conflicts=True,
             unique_fields=["run", "extension", "name"],
@@ -91,14 +91,14 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass
-class PlanHelpers(RunHelpers):
+class RunPlanHelpers(RunHelpers):
     """What a mode plans with; `calls` are to be made."""
 
     calls: dict[tuple[str, int], Call] = field(default_factory=dict)
 
     def generate(self, model: str, prompt: int) -> None:
         config = self.run.config or {}
-        names = [each["id"] for each in config["models"]]
+        names = [model_entry["id"] for model_entry in config["models"]]
         if model not in names or not 0 <= prompt < len(config["prompts"]):
             raise ValueError(f"the config has no model {model!r} and prompt {prompt}")
         self.calls[model, prompt] = Call(
@@ -111,7 +111,7 @@ class PlanHelpers(RunHelpers):
 
 
 @dataclass
-class JudgeHelpers(RunHelpers):
+class RunJudgeHelpers(RunHelpers):
     """What a judge judges one item with; `answered` is what its models have said of it so far."""
 
     item: Item | None = None
@@ -121,7 +121,7 @@ class JudgeHelpers(RunHelpers):
     @property
     def outputs(self) -> Sequence[Output]:
         assert self.item is not None
-        return [output_of(each) for each in (self.item.a, self.item.b) if each is not None]
+        return [output_of(row) for row in (self.item.a, self.item.b) if row is not None]
 
     @property
     def choices(self) -> Sequence[str]:
@@ -132,5 +132,5 @@ class JudgeHelpers(RunHelpers):
         if strangers := [model.id for model in models if model not in self.models]:
             raise HookFailed(f"The judge is not made of {', '.join(strangers)}.")
         if missing := [model for model in models if model not in self.answered]:
-            raise Asks(missing)
+            raise AnswersMissing(missing)
         return [self.answered[model]() for model in models]

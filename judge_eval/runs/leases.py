@@ -53,8 +53,8 @@ def runs_at_work() -> list[UUID]:
 
 def paused_models(now: datetime) -> set[tuple[str, str]]:
     """Return the models that are paused, each after its provider."""
-    some = Provider.objects.exclude(pauses={}).only("name", "pauses")
-    return {(provider.name, model) for provider in some for model in paused(provider, now)}
+    providers = Provider.objects.exclude(pauses={}).only("name", "pauses")
+    return {(provider.name, model) for provider in providers for model in paused(provider, now)}
 
 
 def waiting_calls(runs: Collection[UUID]) -> QuerySet[Call]:
@@ -96,14 +96,18 @@ def claim(
     return calls
 
 
-def _free(now: datetime) -> Q:
+def _free_calls(now: datetime) -> Q:
     return Q(not_before__lte=now) & leases.free(now)
 
 
 def _providers(runs: Sequence[UUID]) -> list[str]:
     """Return the providers with free calls: fewest out first, then the longest wait."""
     now = timezone.now()
-    free = waiting_calls(runs).filter(_free(now), provider=OuterRef("name")).order_by("not_before")
+    free = (
+        waiting_calls(runs)
+        .filter(_free_calls(now), provider=OuterRef("name"))
+        .order_by("not_before")
+    )
     out = calls_out(now).filter(provider=OuterRef("name")).order_by().values("provider")
     return list(
         Provider.objects.annotate(since=Subquery(free.values("not_before")[:1]))
@@ -140,9 +144,9 @@ def _claim_of(
         rows = _next_calls(provider, runs, now, starts + ahead, out)
         pks = [pk for pk, _, _ in rows]
         write_off(rows)
-        for some, holder in ((pks[:starts], lease), (pks[starts:], None)):
-            if some:
-                Call.objects.filter(pk__in=some).update(
+        for claimed_calls, holder in ((pks[:starts], lease), (pks[starts:], None)):
+            if claimed_calls:
+                Call.objects.filter(pk__in=claimed_calls).update(
                     lease=holder, leased_until=now + LEASE, attempts=F("attempts") + 1
                 )
         count_starts(provider, now, len(pks[:starts]))
@@ -159,7 +163,7 @@ def _next_calls(
     for run in runs:
         free = (
             waiting_calls([run])
-            .filter(_free(now), provider=provider.name)
+            .filter(_free_calls(now), provider=provider.name)
             .exclude(model__in=paused(provider, now))
             # A call whose late answer is being written down at this moment is no longer free.
             .select_for_update(no_key=True, skip_locked=True)
@@ -167,9 +171,9 @@ def _next_calls(
             .values_list("not_before", "pk", "run_id", "reserved_nano", "leased_until")[:number]
         )
         turns += [(out[run] + turn, *row) for turn, row in enumerate(free)]
-    taken = sorted(turns)[:number]
-    count("humanjudge_lease_expiries_total", sum(until is not None for *_, until in taken))
-    return [(pk, run, reserved) for _, _, pk, run, reserved, _ in taken]
+    next_calls = sorted(turns)[:number]
+    count("humanjudge_lease_expiries_total", sum(until is not None for *_, until in next_calls))
+    return [(pk, run, reserved) for _, _, pk, run, reserved, _ in next_calls]
 
 
 def renew(lease: UUID, calls: Collection[int]) -> None:
@@ -243,12 +247,12 @@ def allowed(provider: Provider, now: datetime, out: int, worker: UUID) -> int:
     if not provider.requests_per_minute:
         return free
     behind = now - _next_start(provider, now)
-    return min(free, behind // _gap(provider) + 1 if behind >= timedelta(0) else 0)
+    return min(free, behind // _start_interval(provider) + 1 if behind >= timedelta(0) else 0)
 
 
 def wait_for_share(provider: Provider, now: datetime, worker: UUID, *, is_waiting: bool) -> None:
     """Let a worker wait for a place, so that those with more than their share make room, or not."""
-    guests = {each: end for each, end in _guests(provider, now).items() if each != str(worker)}
+    guests = {guest: end for guest, end in _guests(provider, now).items() if guest != str(worker)}
     if is_waiting:
         guests[str(worker)] = (now + TURN).timestamp()
     if guests != provider.guests:
@@ -258,11 +262,11 @@ def wait_for_share(provider: Provider, now: datetime, worker: UUID, *, is_waitin
 
 def count_starts(provider: Provider, now: datetime, number: int) -> None:
     if provider.requests_per_minute:
-        provider.next_start_at = _next_start(provider, now) + number * _gap(provider)
+        provider.next_start_at = _next_start(provider, now) + number * _start_interval(provider)
         provider.save(update_fields=["next_start_at"])
 
 
-def pause(name: str, model: str, seconds: float, why: str) -> None:
+def pause(name: str, model: str, seconds: float, reason: str) -> None:
     """Start no call to a model for so long, unless it is paused for longer already."""
     with locked(name) as provider:
         if provider is None:
@@ -271,8 +275,10 @@ def pause(name: str, model: str, seconds: float, why: str) -> None:
         until = now + timedelta(seconds=seconds)
         current = paused(provider, now)
         if until > current.get(model, now):
-            kept = {each: provider.pauses[each] for each in current}
-            provider.pauses = {**kept, model: {"until": until.timestamp(), "why": why}}
+            current_pauses = {
+                paused_model: provider.pauses[paused_model] for paused_model in current
+            }
+            provider.pauses = {**current_pauses, model: {"until": until.timestamp(), "why": reason}}
             provider.save(update_fields=["pauses"])
 
 
@@ -283,7 +289,7 @@ def paused(provider: Provider, now: datetime) -> dict[str, datetime]:
 
 
 def _guests(provider: Provider, now: datetime) -> dict[str, float]:
-    return {each: end for each, end in dict(provider.guests).items() if end > now.timestamp()}
+    return {guest: end for guest, end in dict(provider.guests).items() if end > now.timestamp()}
 
 
 def _next_start(provider: Provider, now: datetime) -> datetime:
@@ -292,7 +298,7 @@ def _next_start(provider: Provider, now: datetime) -> datetime:
     return max(start or now, now - BURST)
 
 
-def _gap(provider: Provider) -> timedelta:
+def _start_interval(provider: Provider) -> timedelta:
     """Return the time between two starts: even with a burst, no minute holds more calls."""
     return max((MINUTE + BURST) / (provider.requests_per_minute or 1), timedelta.resolution)
 
@@ -319,7 +325,7 @@ def settle(calls: Iterable[tuple[UUID, int, int]]) -> None:
     """Take off runs what was reserved for calls and add what was spent, each run once, in order."""
     sums: dict[UUID, list[int]] = defaultdict(lambda: [0, 0])
     for run, *amounts in calls:
-        sums[run] = [so_far + more for so_far, more in zip(sums[run], amounts, strict=True)]
+        sums[run] = [total + more for total, more in zip(sums[run], amounts, strict=True)]
     for run, (reserved, spent) in sorted(sums.items()):
         if reserved or spent:
             Run.objects.filter(pk=run).update(

@@ -30,9 +30,9 @@ from judge_eval.objects import record_objects
 from judge_eval.providers.errors import LEFT_OUT
 from judge_eval.runs import extension_check, leases, providers, state, verdicts
 from judge_eval.runs.examples import OF_VARIANTS, with_examples
-from judge_eval.runs.hook_api import PlanHelpers
+from judge_eval.runs.hook_api import RunPlanHelpers
 from judge_eval.runs.progress import RETRIED
-from judge_eval.runs.requests import Question, answered_by_another
+from judge_eval.runs.requests import ModelQuestion, answered_by_another
 from judge_eval.selectors import same_failure, used_pictures
 from judge_eval.services import (
     add_judges,
@@ -55,7 +55,7 @@ JOINABLE = (Run.State.VOTING, Run.State.COMPLETE)
 OUTPUT_ABSENT = "output_absent"
 # What is asked again is as if it had never been asked. What a call has cost stays, and so does the
 # name of the model that answered it: it wants another reply than the one in storage.
-_KEPT = {
+_FIELDS_NOT_RESET = {
     Call: "id run purpose provider model prompt inference verdict order sample not_before "
     "request_hash reported_model prompt_tokens completion_tokens cost_nano reserved_nano "
     "latency_ms",
@@ -77,7 +77,7 @@ def locked_run(run_id: UUID, *states: str, otherwise: str) -> Iterator[Run]:
         yield run
 
 
-def create(project: Project | str, config: RunConfig, by: User | None = None) -> Run:
+def create(project: Project | str, config: RunConfig, actor: User | None = None) -> Run:
     """Draft a run in a project, or in a new one of this name, with its judges and its queue.
 
     Who makes a project becomes its owner. ConfigInvalid where an extension that the config names is
@@ -89,7 +89,7 @@ def create(project: Project | str, config: RunConfig, by: User | None = None) ->
         raise ConfigInvalid.at("judges", f"examples {OF_VARIANTS}")
     with transaction.atomic():
         if isinstance(project, str):
-            project = make_project(project, by)
+            project = make_project(project, actor)
         items = config.items
         queue = create_queue(
             project,
@@ -126,7 +126,7 @@ def config_of(run: Run) -> RunConfig:
     return parse(run.config)
 
 
-def copied(run: Run) -> RunConfig:
+def copied_config(run: Run) -> RunConfig:
     """Return the config of a run for a copy of it, with a name that says so."""
     config = config_of(run)
     if run.is_given:
@@ -146,7 +146,7 @@ def start(run_id: UUID) -> Run:
             if spec.type != ONE_MODEL:  # a draft that a bundle brought has its config alone
                 run.judges.filter(name=spec.id, recipe__isnull=True).update(recipe=recipe_of(spec))
         forget_trials(run)
-        Call.objects.bulk_create(_planned(run, config), batch_size=AT_ONCE)
+        Call.objects.bulk_create(_planned_calls(run, config), batch_size=AT_ONCE)
         run.started_at = timezone.now()
         state.set_state(run, Run.State.GENERATING)
         record_objects(run)
@@ -164,9 +164,9 @@ def forget_trials(run: Run) -> None:
     calls.delete()
 
 
-def _planned(run: Run, config: RunConfig) -> list[Call]:
+def _planned_calls(run: Run, config: RunConfig) -> list[Call]:
     mode = state.mode_of(run)
-    helpers = PlanHelpers(run, mode)
+    helpers = RunPlanHelpers(run, mode)
     try:
         with calling(mode, "plan"):
             mode.plan(config, helpers)
@@ -210,7 +210,7 @@ def stop(run_id: UUID) -> Run:
     return run
 
 
-def stop_if_over_budget(question: Question) -> bool:
+def stop_if_over_budget(question: ModelQuestion) -> bool:
     """Stop a run whose next call has no price, or no room though no other call holds money.
 
     False where others do: once they are paid it may fit.
@@ -236,8 +236,8 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
     """Go on where the run was stopped, with a larger budget if one is given."""
     otherwise = "only a stopped one can be resumed"
     with locked_run(run_id, Run.State.STOPPED, otherwise=otherwise) as run:
-        if why := extension_check.why_not(run):
-            raise LifecycleRefused(why)
+        if obstacle := extension_check.obstacle(run):
+            raise LifecycleRefused(obstacle)
         if budget_usd is not None:
             run.budget_nano = providers.nano(budget_usd)
         _refuse_lost_providers(run)
@@ -274,7 +274,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
     verdicts that come are new entries of the ledger.
     """
     with locked_run(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
-        config = _joined(run, with_examples(run, joining))
+        config = _joined_config(run, with_examples(run, joining))
         are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
         if not are_baselines and not has_outputs(run.queue):
             raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")
@@ -300,7 +300,8 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
         ways = [*ways_of_judges(run), *config.ways] or [config.verdict_orders]
         judges += add_judges(run, missing_baselines(run, floor, ways))
         record_objects(run)
-        at_once, named = [each for each in judges if not each.is_tuned], {each.id for each in new}
+        at_once = [judge for judge in judges if not judge.is_tuned]
+        named = {spec.id for spec in new}
         beside = [judge for judge in at_once if judge.name not in named]
         verdict_count = state.want_verdicts(run, at_once, items)
         verdict_count -= Verdict.objects.filter(judge__in=beside).count()
@@ -314,12 +315,12 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
 def _refuse_same(run: Run, judges: Sequence[Judge]) -> None:
     names = dict(run.judges.values_list("fingerprint", "name"))
     for judge in judges:
-        if other := names.get(judge.fingerprint):
-            raise LifecycleRefused(f"{judge.name} would be asked exactly as {other} is.")
+        if same_judge := names.get(judge.fingerprint):
+            raise LifecycleRefused(f"{judge.name} would be asked exactly as {same_judge} is.")
         names[judge.fingerprint] = judge.name
 
 
-def _joined(run: Run, joining: JoiningJudges) -> RunConfig:
+def _joined_config(run: Run, joining: JoiningJudges) -> RunConfig:
     """Return the config of a run with the judges that join it; of given outputs it is the first."""
     joins = joining.model_dump(mode="json")
     usual = joining.provider
@@ -369,9 +370,9 @@ def lacking_outputs(queue: Queue) -> QuerySet[Item]:
 
 def mark_lacking(queue: Queue) -> int:
     """Let nobody be handed items whose outputs are not here; return how many there are."""
-    lacking = lacking_outputs(queue)
-    queue.items.filter(lacks_output=True).exclude(pk__in=lacking).update(lacks_output=False)
-    return lacking.update(lacks_output=True)
+    items = lacking_outputs(queue)
+    queue.items.filter(lacks_output=True).exclude(pk__in=items).update(lacks_output=False)
+    return items.update(lacks_output=True)
 
 
 def retry_failed(run_id: UUID, like: Call | None = None) -> int:
@@ -382,7 +383,7 @@ def retry_failed(run_id: UUID, like: Call | None = None) -> int:
     """
     others = set(Run.State) - {Run.State.DRAFT, Run.State.STOPPED}
     with locked_run(run_id, *others, otherwise="start or resume it first") as run:
-        failed = run.calls.filter(_has_failed() if like is None else same_failure(like))
+        failed = run.calls.filter(_can_be_retried() if like is None else same_failure(like))
         _, calls, attempts = _reset_failed(run, failed)
         drawings = 0 if like else _draw_again(run)
         if calls or drawings:
@@ -397,8 +398,8 @@ def retry_failed(run_id: UUID, like: Call | None = None) -> int:
 def ask_held(judge: Judge) -> None:
     """Make the calls that were held while a judge was left out; those of a stopped run wait."""
     with locked_run(judge.run_id, *Run.State, otherwise="it has no state") as run:
-        held = run.calls.filter(error=LEFT_OUT, verdict__judge=judge)
-        _, calls, attempts = _reset_failed(run, held)
+        held_calls = run.calls.filter(error=LEFT_OUT, verdict__judge=judge)
+        _, calls, attempts = _reset_failed(run, held_calls)
         if calls and run.state != Run.State.STOPPED:
             state.set_state(run, _state_with_work(run))
             text = f"{judge.name} is back: {number_of(calls, 'call')} that were held are made."
@@ -415,7 +416,7 @@ def ask_missing(run_id: UUID, judge: Judge, items: QuerySet[Item]) -> int:
     ) as run:
         if judge.name not in [spec["id"] for spec in (run.config or {}).get("judges", ())]:
             return 0
-        failed = run.calls.filter(_has_failed(), verdict__judge=judge, verdict__item__in=items)
+        failed = run.calls.filter(_can_be_retried(), verdict__judge=judge, verdict__item__in=items)
         again, _, attempts = _reset_failed(run, failed)
         missing = again + state.want_verdicts(run, [judge], items)
         if missing:
@@ -428,8 +429,8 @@ def ask_missing(run_id: UUID, judge: Judge, items: QuerySet[Item]) -> int:
 def _reset_failed(run: Run, failed: QuerySet[Call]) -> tuple[int, int, int]:
     # Verdicts first, those too that stand on a part of their samples: what is to be decided anew,
     # the calls tell only as long as they have failed.
-    made = failed.exclude(REPEATED).filter(verdict=OuterRef("pk"))
-    verdicts_reset = _reset(Verdict.objects.filter(Exists(made), judge__run=run))
+    verdict_calls = failed.exclude(REPEATED).filter(verdict=OuterRef("pk"))
+    verdicts_reset = _reset(Verdict.objects.filter(Exists(verdict_calls), judge__run=run))
     # Each starts its tries anew; how many were made is still to be counted.
     attempts = failed.aggregate(made=Sum("attempts"))["made"] or 0
     return verdicts_reset, _reset(failed, not_before=timezone.now()), attempts
@@ -437,8 +438,8 @@ def _reset_failed(run: Run, failed: QuerySet[Call]) -> tuple[int, int, int]:
 
 def _reset(rows: QuerySet[Call] | QuerySet[Verdict], **changes: object) -> int:
     """Let rows be as they were before anybody was asked; return how many there are."""
-    kept = _KEPT[rows.model].split()
-    fields = (field for field in rows.model._meta.concrete_fields if field.name not in kept)
+    kept_fields = _FIELDS_NOT_RESET[rows.model].split()
+    fields = (field for field in rows.model._meta.concrete_fields if field.name not in kept_fields)
     return rows.update(**{field.name: field.get_default() for field in fields}, **changes)
 
 
@@ -448,8 +449,8 @@ def _draw_again(run: Run) -> int:
     Their pairs are wanted again, and so are those of drawings that another run had drawn since.
     """
     fields = {"state": Picture.State.WAITING, "error": "", "leased_until": None}
-    pictures = _undrawn(run).update(**fields)
-    back = list(_left_out_for_nothing(run).values_list("pk", flat=True))
+    pictures = _undrawn_pictures(run).update(**fields)
+    back = list(_drawable_pairs(run).values_list("pk", flat=True))
     failed = Verdict.objects.filter(item__in=back, state=Verdict.State.FAILED)
     _reset(failed.filter(calls__isnull=True))
     Item.objects.filter(pk__in=back).update(unusable="")
@@ -457,12 +458,12 @@ def _draw_again(run: Run) -> int:
     return pictures or len(back)
 
 
-def _undrawn(run: Run) -> QuerySet[Picture]:
+def _undrawn_pictures(run: Run) -> QuerySet[Picture]:
     """Return a run's drawings that failed and may yet be drawn: screening let them through."""
     return used_pictures(run).filter(state=Picture.State.FAILED, is_refused=False)
 
 
-def _left_out_for_nothing(run: Run) -> QuerySet[Item]:
+def _drawable_pairs(run: Run) -> QuerySet[Item]:
     """Return pairs that are left out because of a drawing that has not failed any more."""
     failed = Picture.objects.filter(state=Picture.State.FAILED)
     a, b = (Exists(failed.filter(inferences=OuterRef(side))) for side in ("a", "b"))
@@ -471,12 +472,12 @@ def _left_out_for_nothing(run: Run) -> QuerySet[Item]:
 
 
 def can_retry(run: Run) -> bool:
-    again = (run.calls.filter(_has_failed()), _undrawn(run), _left_out_for_nothing(run))
+    again = (run.calls.filter(_can_be_retried()), _undrawn_pictures(run), _drawable_pairs(run))
     is_ready = run.state not in (Run.State.DRAFT, Run.State.STOPPED)
     return is_ready and any(rows.exists() for rows in again)
 
 
-def _has_failed() -> Q:
+def _can_be_retried() -> Q:
     """Say it of calls without an answer, and of those that two models have answered together."""
     is_failed = Q(state=Call.State.FAILED) & ~Q(purpose__in=TRIALS) & ~Q(error=LEFT_OUT)
     return is_failed | Q(answered_by_another(), state=Call.State.DONE)
@@ -486,21 +487,21 @@ def duplicate(run_id: UUID) -> Run:
     """Draft a run with the same config: calls that are the same are answered from storage."""
     run = Run.objects.select_related("queue__project").get(pk=run_id)
     try:
-        return create(run.queue.project, copied(run))
+        return create(run.queue.project, copied_config(run))
     except ConfigInvalid as invalid:
         raise LifecycleRefused("; ".join(map(str, invalid.errors)) + ".") from invalid
 
 
 def archive(run_id: UUID) -> Run:
     """Leave a run out of lists; it can still be read, and voted on."""
-    return _archived(run_id, timezone.now())
+    return _set_archived(run_id, timezone.now())
 
 
 def unarchive(run_id: UUID) -> Run:
-    return _archived(run_id, None)
+    return _set_archived(run_id, None)
 
 
-def _archived(run_id: UUID, since: datetime | None) -> Run:
+def _set_archived(run_id: UUID, since: datetime | None) -> Run:
     Run.objects.filter(pk=run_id).update(archived_at=since)
     return Run.objects.get(pk=run_id)
 

@@ -17,8 +17,8 @@ from queue import SimpleQueue
 from judge_eval.providers import protocols
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, providers
-from judge_eval.runs.requests import ModelName, Question
-from judge_eval.runs.results import Answer, least_wait
+from judge_eval.runs.requests import ModelName, ModelQuestion
+from judge_eval.runs.results import CallAnswer, least_wait
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +33,7 @@ IN_A_ROW = 3
 
 
 @dataclass
-class _Standing:
-    """What a model has answered since its last reply."""
-
+class _ModelBackoff:
     refusals: int = 0
     pauses: int = 0
     has_named_time: bool = False
@@ -46,49 +44,49 @@ class Backoff:
     """When to pause a model. A model, not its provider: limits are for a model as a rule."""
 
     def __init__(self) -> None:
-        self._standings: dict[ModelName, _Standing] = defaultdict(_Standing)
+        self._backoffs: dict[ModelName, _ModelBackoff] = defaultdict(_ModelBackoff)
 
-    def hear(self, answer: Answer, now: float) -> float:
+    def hear(self, answer: CallAnswer, now: float) -> float:
         """Take note of an answer; return for how many seconds to pause its model from now."""
-        failure, standing = answer.failure, self._standings[answer.question.model]
+        failure, model_backoff = answer.failure, self._backoffs[answer.question.model]
         if failure is None:
-            del self._standings[answer.question.model]
+            del self._backoffs[answer.question.model]
             return 0.0
-        if now < standing.until:
+        if now < model_backoff.until:
             return 0.0  # a call that was out already: it tells nothing new
         seconds = 0.0
         if failure.retry_after is not None:
-            most = failure.retry_after if standing.has_named_time else leases.LONGEST_AT_FIRST
+            most = failure.retry_after if model_backoff.has_named_time else leases.LONGEST_AT_FIRST
             seconds = min(failure.retry_after, most)
-            standing.has_named_time = True
+            model_backoff.has_named_time = True
         elif failure.is_limit:
-            standing.refusals += 1
-            if standing.refusals >= IN_A_ROW:
-                standing.pauses += 1
-                seconds = least_wait(standing.pauses)
-        standing.until = now + seconds
+            model_backoff.refusals += 1
+            if model_backoff.refusals >= IN_A_ROW:
+                model_backoff.pauses += 1
+                seconds = least_wait(model_backoff.pauses)
+        model_backoff.until = now + seconds
         return seconds
 
     def is_paused(self, model: ModelName, now: float) -> bool:
-        return model in self._standings and now < self._standings[model].until
+        return model in self._backoffs and now < self._backoffs[model].until
 
 
 @dataclass
 class Collected:
     """What happened since the last time."""
 
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[CallAnswer] = field(default_factory=list)
     # Calls that had been set aside and are being made now, and those that will not be made here.
-    followed: list[Question] = field(default_factory=list)
-    dropped: list[Question] = field(default_factory=list)
+    followed: list[ModelQuestion] = field(default_factory=list)
+    dropped: list[ModelQuestion] = field(default_factory=list)
     # Models to pause: for how many seconds, and why.
     pauses: list[tuple[ModelName, float, str]] = field(default_factory=list)
 
-    def add(self, other: Collected) -> None:
-        self.answers += other.answers
-        self.followed += other.followed
-        self.dropped += other.dropped
-        self.pauses += other.pauses
+    def add(self, collected: Collected) -> None:
+        self.answers += collected.answers
+        self.followed += collected.followed
+        self.dropped += collected.dropped
+        self.pauses += collected.pauses
 
 
 class Pool:
@@ -96,10 +94,10 @@ class Pool:
         self._size = size
         # Tells of each answer.
         self._lock = threading.Condition()
-        self._to_ask: SimpleQueue[Question | None] = SimpleQueue()
+        self._to_ask: SimpleQueue[ModelQuestion | None] = SimpleQueue()
         # By the call's number, with the time by which it must have come back.
-        self._out: dict[int, tuple[Question, float]] = {}
-        self._aside: list[tuple[Question, float]] = []
+        self._out: dict[int, tuple[ModelQuestion, float]] = {}
+        self._aside: list[tuple[ModelQuestion, float]] = []
         self._backoff = Backoff()
         self._collected = Collected()
         self._is_idle = False
@@ -114,7 +112,7 @@ class Pool:
         with self._lock:
             return bool(self._out or self._collected.answers)
 
-    def out(self) -> list[Question]:
+    def out(self) -> list[ModelQuestion]:
         with self._lock:
             return [question for question, _ in self._out.values()]
 
@@ -122,7 +120,7 @@ class Pool:
         with self._lock:
             return Counter(question.provider.name for question, _ in self._aside)
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: ModelQuestion) -> None:
         with self._lock:
             self._start(question)
             if self._threads < len(self._out):
@@ -131,12 +129,12 @@ class Pool:
                 threading.Thread(target=self._work, name="call", daemon=True).start()
         self._to_ask.put(question)
 
-    def set_aside(self, question: Question) -> None:
+    def set_aside(self, question: ModelQuestion) -> None:
         """Let a call follow where another one is answered."""
         with self._lock:
             self._aside.append((question, time.monotonic()))
 
-    def drop(self, is_gone: Callable[[Question], bool] = lambda question: True) -> None:
+    def drop(self, is_gone: Callable[[ModelQuestion], bool] = lambda question: True) -> None:
         """Begin none of these that were set aside."""
         with self._lock:
             self._drop(lambda question, since: is_gone(question))
@@ -158,13 +156,13 @@ class Pool:
         for _ in range(self._threads):
             self._to_ask.put(None)
 
-    def _start(self, question: Question) -> None:
+    def _start(self, question: ModelQuestion) -> None:
         ends = time.monotonic() + question.provider.timeout_s + GRACE_SECONDS
         self._out[question.call.pk] = (question, ends)
 
     def _work(self) -> None:
         while (question := self._to_ask.get()) is not None:
-            following: Question | None = question
+            following: ModelQuestion | None = question
             while following is not None:
                 answer = ask(following)
                 with self._lock:
@@ -173,7 +171,7 @@ class Pool:
                         return  # it took too long: another thread has this one's place
                     following = self._hand_in(answer)
 
-    def _hand_in(self, answer: Answer) -> Question | None:
+    def _hand_in(self, answer: CallAnswer) -> ModelQuestion | None:
         """Hand in an answer, and return the call that follows in its place."""
         model, now = answer.question.model, time.monotonic()
         del self._out[answer.question.call.pk]
@@ -199,7 +197,7 @@ class Pool:
         self._lock.notify()
         return following
 
-    def _drop(self, is_gone: Callable[[Question, float], bool]) -> None:
+    def _drop(self, is_gone: Callable[[ModelQuestion, float], bool]) -> None:
         self._collected.dropped += [q for q, since in self._aside if is_gone(q, since)]
         self._aside = [(q, since) for q, since in self._aside if not is_gone(q, since)]
 
@@ -208,7 +206,7 @@ class Pool:
         if self._aside and self._aside[0][1] < limit:
             self._drop(lambda question, since: since < limit)
 
-    def _overdue(self) -> list[Answer]:
+    def _overdue(self) -> list[CallAnswer]:
         """Give up on threads that do not come back: their calls fail, and others may be started."""
         now = time.monotonic()
         late = [question for question, ends in self._out.values() if ends < now]
@@ -217,18 +215,18 @@ class Pool:
             self._threads -= 1
             logger.error("a call to %s did not come back", question.provider.name)
         failure = CallFailed("the call did not come back in time", retryable=True)
-        return [Answer(question, failure=failure) for question in late]
+        return [CallAnswer(question, failure=failure) for question in late]
 
 
-def ask(question: Question) -> Answer:
+def ask(question: ModelQuestion) -> CallAnswer:
     """Ask, and return what came; it raises nothing."""
     try:
         endpoint = providers.endpoint_of(question.provider)
         reply = protocols.ask(question.provider.protocol, endpoint, question.request)
-        return Answer(question, reply=reply)
+        return CallAnswer(question, reply=reply)
     except CallFailed as failure:
-        return Answer(question, failure=failure)
+        return CallAnswer(question, failure=failure)
     except Exception as error:
         # Whatever it is, it must not end the thread: the call would stay out for ever.
         logger.exception("call %s to %s", question.call.pk, question.provider.name)
-        return Answer(question, failure=CallFailed(f"the call broke: {type(error).__name__}"))
+        return CallAnswer(question, failure=CallFailed(f"the call broke: {type(error).__name__}"))

@@ -36,9 +36,9 @@ def usable_in(project: UUID | None) -> QuerySet[Provider]:
     return Provider.objects.filter(Q(project=None) | Q(project=project))
 
 
-def offered_to(who: Actor) -> QuerySet[Provider]:
+def offered_to(user: Actor) -> QuerySet[Provider]:
     """Return the providers that somebody may use in some project."""
-    return Provider.objects.filter(Q(project=None) | Q(project__in=projects_where(who, "run")))
+    return Provider.objects.filter(Q(project=None) | Q(project__in=projects_where(user, "run")))
 
 
 def is_usable(provider: Provider, project: UUID | None) -> bool:
@@ -60,7 +60,7 @@ def find(name: str, project: UUID | None) -> Provider | None:
     return row if row is not None and is_usable(row, project) else None
 
 
-def save(provider: Provider, changed: Sequence[str], by: User) -> None:
+def save(provider: Provider, changed: Sequence[str], actor: User) -> None:
     """Write what was set of a provider; what workers wrote on its row meanwhile stays."""
     is_new, columns = provider.pk is None, list(changed)
     if "base_url" in columns:
@@ -68,7 +68,7 @@ def save(provider: Provider, changed: Sequence[str], by: User) -> None:
         columns.append("refused")
     with transaction.atomic():
         provider.save(update_fields=None if is_new else columns)
-        note_change(provider, by, "Made." if is_new else f"Changed: {', '.join(changed)}.")
+        note_change(provider, actor, "Made." if is_new else f"Changed: {', '.join(changed)}.")
 
 
 def endpoint_of(provider: Provider) -> Endpoint:
@@ -124,8 +124,8 @@ def dollars(nano: int) -> str:
     >>> dollars(1_500_000_000), dollars(2_500_000), dollars(0)
     ('$1.50', '$0.0025', '$0.00')
     """
-    whole, rest = divmod(nano, NANO)
-    return f"${whole:,}.{f'{rest:09}'.rstrip('0'):0<2}"
+    dollar_count, rest = divmod(nano, NANO)
+    return f"${dollar_count:,}.{f'{rest:09}'.rstrip('0'):0<2}"
 
 
 def _checked(check: Callable[[str], None]) -> AfterValidator:
@@ -165,7 +165,7 @@ def _client(endpoint: Endpoint, model: str) -> "Embedder":
     return EmbeddingClient(endpoint, model)
 
 
-class _OfProvider(Part):
+class _ProviderOptions(Part):
     provider: Annotated[Line, Field(max_length=50), _checked(_check_provider)]
     model: Name
 
@@ -175,7 +175,7 @@ class _OfProvider(Part):
         return _client(endpoint_of(row), self.model)
 
 
-class _OfAddress(Part):
+class _AddressOptions(Part):
     base_url: Annotated[Line, Field(max_length=500), _checked(validate_base_url)]
     key_variable: Annotated[Line, Field(max_length=100), _checked(_check_variable)] | None = None
     model: Name
@@ -186,7 +186,7 @@ class _OfAddress(Part):
         return _client(endpoint_of(row), self.model)
 
 
-class _OfFolder(Part):
+class _FolderOptions(Part):
     local: Annotated[Line, Field(max_length=4_000)]
 
     def embedder(self) -> "Embedder":
@@ -196,10 +196,10 @@ class _OfFolder(Part):
 
 
 # Exactly one of these keys says where; the last two say it of this machine, or of any other.
-_KINDS: Final[dict[str, type[_OfProvider | _OfAddress | _OfFolder]]] = {
-    "provider": _OfProvider,
-    "base_url": _OfAddress,
-    "local": _OfFolder,
+_KINDS: Final[dict[str, type[_ProviderOptions | _AddressOptions | _FolderOptions]]] = {
+    "provider": _ProviderOptions,
+    "base_url": _AddressOptions,
+    "local": _FolderOptions,
 }
 
 
@@ -219,17 +219,17 @@ def make_embedder(
     """
     from judge_eval.stats.similarity import EncoderMissing
 
-    chosen = [name for name in _KINDS if name in options]
-    if len(chosen) != 1:
+    named_kinds = [name for name in _KINDS if name in options]
+    if len(named_kinds) != 1:
         raise ConfigInvalid.at(path, f"must name exactly one of {', '.join(_KINDS)}")
-    place = f"{path}.{chosen[0]}"
-    if chosen != ["provider"] and not is_trusted:
+    place = f"{path}.{named_kinds[0]}"
+    if named_kinds != ["provider"] and not is_trusted:
         words = "is taken from the command line only; name a provider"
         raise ConfigInvalid.at(place, words)
     name = options.get("provider")
     if not is_trusted and isinstance(name, str) and find(name, project) is None:
         raise ConfigInvalid.at(place, f"no provider is called {name!r}")
     try:
-        return validated(_KINDS[chosen[0]], dict(options), path=path).embedder()
+        return validated(_KINDS[named_kinds[0]], dict(options), path=path).embedder()
     except EncoderMissing as missing:
         raise ConfigInvalid.at(place, str(missing)) from missing

@@ -38,7 +38,7 @@ ModelName: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Question:
+class ModelQuestion:
     """One attempt at a call: it asks, or asks once more where the first reply was no answer."""
 
     call: Call
@@ -136,9 +136,9 @@ def _examples_beside(
     beside = []
     for row, answer in _example_items(queue.pk, examples):
         if row.prompt_key != item.prompt_key and row.a.prompt != item.a.prompt:
-            outputs = [_content(each) for each in row.displayed(left=order[0])]
-            chosen = SWAPPED[answer] if row.b and order == "BA" else answer
-            beside.append(judge.Example(row.a.prompt, outputs, kind_of(queue).words(chosen)))
+            outputs = [_content(output) for output in row.displayed(left=order[0])]
+            shown_answer = SWAPPED[answer] if row.b and order == "BA" else answer
+            beside.append(judge.Example(row.a.prompt, outputs, kind_of(queue).words(shown_answer)))
     return beside
 
 
@@ -146,29 +146,29 @@ def _examples_beside(
 def _example_items(queue: UUID, examples: tuple[ExampleItem, ...]) -> list[tuple[Item, str]]:
     """Return the items of examples, none that is held out whatever a config that came here says."""
     items = Item.objects.select_related("a__picture", "b__picture").filter(queue=queue)
-    rows = items.filter(is_held_out=False).in_bulk([each.item for each in examples])
-    return [(rows[each.item], each.answer) for each in examples if each.item in rows]
+    rows = items.filter(is_held_out=False).in_bulk([example.item for example in examples])
+    return [(rows[example.item], example.answer) for example in examples if example.item in rows]
 
 
-def _suggestion_messages(queue: Queue, config: RunConfig, of: Judge) -> list[Message]:
+def _suggestion_messages(queue: Queue, config: RunConfig, target_judge: Judge) -> list[Message]:
     """Return what a model is told that words a judge's instructions anew, of the tuning half."""
-    spec = config.spec_of(of.name)
+    spec = config.spec_of(target_judge.name)
     opening = judge.opening_of(config.judging.prompt_version, judge_question(queue))
     cases = [
         Case(
-            each.verdict.item.a.prompt,
-            [output.output for output in each.verdict.item.outputs],
-            each.answer,
-            each.verdict.feedback,
-            each.people,
-            each.tag.get_tag_display() if each.tag else "",
+            disagreement.verdict.item.a.prompt,
+            [output.output for output in disagreement.verdict.item.outputs],
+            disagreement.answer,
+            disagreement.verdict.feedback,
+            disagreement.people,
+            disagreement.tag.get_tag_display() if disagreement.tag else "",
         )
-        for each in tagged(of)
+        for disagreement in tagged(target_judge)
     ]
     return suggestion_messages(queue.rubric.text, (spec and spec.instructions) or opening, cases)
 
 
-def question_of(call: Call, provider: Provider | None) -> Question:
+def question_of(call: Call, provider: Provider | None) -> ModelQuestion:
     """Return what a call asks, or raise CallFailed where this machine cannot put it together."""
     if provider is None:
         raise CallFailed(f"there is no provider named {call.provider}")
@@ -187,17 +187,17 @@ def question_of(call: Call, provider: Provider | None) -> Question:
         raise CallFailed(f"it could not be asked: {error}") from error
 
 
-def _question(call: Call, run: Run, provider: Provider) -> Question:
+def _question(call: Call, run: Run, provider: Provider) -> ModelQuestion:
     queue, verdict = run.queue, call.verdict
     config = started_config(run.pk, verdict.judge_id if verdict else call.judge_id)
     spec = config.spec_of(verdict.judge.name) if verdict else None
     item = verdict.item if verdict else call.item
-    how: Judging | Generation = _SUGGESTING
+    sampling: Judging | Generation = _SUGGESTING
     schema, order, problem, question = None, "", "", judge_question(queue)
     if item:
-        how = config.asking(verdict.judge.name if verdict else "", call.provider, call.model)
+        sampling = config.asking(verdict.judge.name if verdict else "", call.provider, call.model)
     elif call.judge is None:
-        how = config.generating(call.model)
+        sampling = config.generating(call.model)
     if call.judge:
         messages = _suggestion_messages(queue, config, call.judge)
     elif item is None:
@@ -214,7 +214,7 @@ def _question(call: Call, run: Run, provider: Provider) -> Question:
             kind=config.kind,
             prompt=item.a.prompt,
             rubric=queue.rubric.text,
-            outputs=[_content(each) for each in outputs],
+            outputs=[_content(output) for output in outputs],
         )
         schema = judge.schema(question)
         # By what is shown, so that a copy of a run asks the same questions: which output is A
@@ -227,7 +227,7 @@ def _question(call: Call, run: Run, provider: Provider) -> Question:
     key = request_hash(
         model=call.model,
         parameters={
-            **how.parameters,
+            **sampling.parameters,
             # The same name at another endpoint may be another model.
             "provider": provider.name,
             "url": provider.base_url,
@@ -247,6 +247,11 @@ def _question(call: Call, run: Run, provider: Provider) -> Question:
             problem = str(unreadable)
             messages = judge.repair(messages, call.reply, problem)
     request = ChatRequest(
-        call.model, messages, how.temperature, how.max_tokens, schema, how.reasoning_effort
+        call.model,
+        messages,
+        sampling.temperature,
+        sampling.max_tokens,
+        schema,
+        sampling.reasoning_effort,
     )
-    return Question(call, config, provider, request, key, problem)
+    return ModelQuestion(call, config, provider, request, key, problem)

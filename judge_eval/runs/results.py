@@ -21,7 +21,7 @@ from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply, left_out
 from judge_eval.providers.errors import LEFT_OUT, PERMANENT_BEGINNINGS, RAW_LIMIT, CallFailed
 from judge_eval.runs import leases
-from judge_eval.runs.requests import Question, answered_by_another, judge_question
+from judge_eval.runs.requests import ModelQuestion, answered_by_another, judge_question
 from judge_eval.services import picture_of
 from voting.curating import latest_on_judges
 from voting.ledger.bulk_sql import update_many
@@ -39,7 +39,7 @@ EXCERPT = 2_000
 FORMER_REPLY = "; it had said: "
 LARGEST_COUNT = 2**31 - 1
 _FREE = {"lease": None, "leased_until": None}
-_WRITTEN = frozenset(
+_UPDATED_FIELDS = frozenset(
     "state lease leased_until not_before done_at request_hash reused reported_model reply changes "
     "is_repaired error winner score_a score_b reason prompt_tokens completion_tokens cost_nano "
     "reserved_nano latency_ms inference".split()
@@ -50,10 +50,10 @@ Fields: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Answer:
+class CallAnswer:
     """What came of one attempt: a reply, or why there is none."""
 
-    question: Question
+    question: ModelQuestion
     reply: ChatReply | None = None
     failure: CallFailed | None = None
     # The call whose stored reply this is: nothing was asked.
@@ -97,17 +97,17 @@ def update_rows(names: Collection[str], changes: Sequence[tuple[Model, Fields]])
     update_many(model, [str(field.column) for field in fields], rows)
 
 
-def write(answers: Sequence[Answer]) -> list[Call]:
+def write(answers: Sequence[CallAnswer]) -> list[Call]:
     """Write down what came of attempts, but those whose lease ran out and is another's.
 
     All or none: together they cost little more than one. Return the calls that are final now.
     """
     with transaction.atomic():
         _note_refused(answers)
-        held = set(leases.still_held([answer.question.call for answer in answers]))
-        mine = [answer for answer in answers if answer.question.call in held]
+        held_calls = set(leases.still_held([answer.question.call for answer in answers]))
+        mine = [answer for answer in answers if answer.question.call in held_calls]
         became = [(answer.question.call, fields_of(answer)) for answer in mine]
-        update_rows(_WRITTEN, became)
+        update_rows(_UPDATED_FIELDS, became)
         # A run's row is locked once, and last.
         leases.settle(
             (run.pk, call.reserved_nano, call.reserved_nano if cost is None else cost)
@@ -120,14 +120,14 @@ def write(answers: Sequence[Answer]) -> list[Call]:
     return [call for call, fields in became if fields["state"] != Call.State.WAITING]
 
 
-def _note_refused(answers: Sequence[Answer]) -> None:
+def _note_refused(answers: Sequence[CallAnswer]) -> None:
     """Remember what models refuse, and say once on each run what they are asked without."""
-    met = {
+    refused_by_model = {
         (answer.question.run, answer.question.model): answer.reply.refused
         for answer in answers
         if answer.reply and answer.reply.refused
     }
-    for (run, (provider, model)), refused in met.items():
+    for (run, (provider, model)), refused in refused_by_model.items():
         leases.note_refused(provider, model, refused)
         names = left_out(refused)
         about = {"model": model, "without": names}
@@ -141,17 +141,17 @@ def hold_hopeless(run: Run, purpose: str, provider: str, model: str) -> list[Cal
 
     They are not made: retrying asks for them again. Return them; those under way are let be.
     """
-    own = Call.objects.filter(run=run, purpose=purpose, provider=provider, model=model)
-    failed = own.filter(state=Call.State.FAILED)
+    model_calls = Call.objects.filter(run=run, purpose=purpose, provider=provider, model=model)
+    failed = model_calls.filter(state=Call.State.FAILED)
     number = failed.filter(PERMANENTLY).count()
     is_hopeless = number >= MOST_HOPELESS and not failed.exclude(PERMANENTLY).exists()
-    if not is_hopeless or own.filter(state=Call.State.DONE).exists():
+    if not is_hopeless or model_calls.filter(state=Call.State.DONE).exists():
         return []
     with transaction.atomic():
-        calls = _waiting(own)
+        calls = _lock_waiting(model_calls)
         if calls:
             reason = failed.filter(attempts__gt=0).values_list("error", flat=True).first()
-            _hold(run, calls, reason or "")
+            _hold_calls(run, calls, reason or "")
             text = f"{model} failed on every call so far: {number_of(len(calls), 'call')} not made."
             run.record("held", text, model=model)
     return calls
@@ -160,25 +160,24 @@ def hold_hopeless(run: Run, purpose: str, provider: str, model: str) -> list[Cal
 def hold_left_out(run: Run) -> list[Call]:
     """Let the calls of judges fail that somebody left out; they are made once it is taken back."""
     decisions = latest_on_judges(run.queue)
-    judges = [UUID(pk) for pk, (said, _) in decisions.items() if said["action"] == "exclude"]
+    judges = [UUID(pk) for pk, (payload, _) in decisions.items() if payload["action"] == "exclude"]
     if not judges:
         return []
     with transaction.atomic():
-        calls = _waiting(run.calls.filter(verdict__judge__in=judges))
+        calls = _lock_waiting(run.calls.filter(verdict__judge__in=judges))
         if calls:
-            _hold(run, calls, LEFT_OUT)
+            _hold_calls(run, calls, LEFT_OUT)
             run.record("held", f"{number_of(len(calls), 'call')} held: their judge is left out.")
     return calls
 
 
-def _waiting(calls: QuerySet[Call]) -> list[Call]:
-    """Lock those of some calls that wait and that no worker is at."""
+def _lock_waiting(calls: QuerySet[Call]) -> list[Call]:
     waiting = calls.filter(free(timezone.now()), state=Call.State.WAITING)
     locked = waiting.select_for_update(of=("self",), no_key=True, skip_locked=True)
     return list(locked.order_by("pk"))
 
 
-def _hold(run: Run, calls: Sequence[Call], reason: str) -> None:
+def _hold_calls(run: Run, calls: Sequence[Call], reason: str) -> None:
     """Write down that calls failed though they were not made, and what was set aside is free."""
     fields = _failed(reason, "") | _FREE
     Call.objects.filter(pk__in=[call.pk for call in calls]).update(**fields)
@@ -205,14 +204,14 @@ def _record(became: Sequence[tuple[Call, Fields]]) -> None:
             call.run.record("call_failed", f"{call.model}: {fields['error']}", call=call.pk)
 
 
-def fields_of(answer: Answer) -> Fields:
+def fields_of(answer: CallAnswer) -> Fields:
     """Return what becomes of a call, with the sums of all its attempts so far."""
     call, reply, cost = answer.question.call, answer.reply, answer.cost
     fields: Fields = {
         **_FREE,
         "request_hash": answer.question.request_hash,
         "reserved_nano": 0,
-        "cost_nano": _sum(call.cost_nano, cost),
+        "cost_nano": _add_cost(call.cost_nano, cost),
     }
     if reply is None:
         assert answer.failure is not None
@@ -221,7 +220,7 @@ def fields_of(answer: Answer) -> Fields:
     if answer.stored is None:
         # Providers may say anything, and the columns hold so much.
         for name in ("prompt_tokens", "completion_tokens"):
-            total = _sum(getattr(call, name), getattr(reply, name))
+            total = _add_cost(getattr(call, name), getattr(reply, name))
             fields[name] = None if total is None else min(total, LARGEST_COUNT)
         fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
     if reply.refusal:
@@ -247,7 +246,7 @@ def fields_of(answer: Answer) -> Fields:
     return fields | {"state": Call.State.DONE, "error": "", "done_at": timezone.now()}
 
 
-def _sum(before: int | None, more: int | None) -> int | None:
+def _add_cost(before: int | None, more: int | None) -> int | None:
     return before if more is None else (before or 0) + more
 
 
@@ -278,7 +277,7 @@ def _after_failure(call: Call, failure: CallFailed) -> Fields:
     }
 
 
-def stored_replies(questions: Sequence[Question]) -> dict[str, Call]:
+def stored_replies(questions: Sequence[ModelQuestion]) -> dict[str, Call]:
     """Return calls that asked the very same and were answered; failures are never reused."""
     # Who was answered before, and is asked again, wants another answer.
     # So does a repeat: whether the same is answered alike.
@@ -303,7 +302,7 @@ def reply_of(stored: Call) -> ChatReply:
     return ChatReply(text=stored.reply, model=stored.reported_model, finish_reason="stop")
 
 
-def read_reply(question: Question, reply: ChatReply) -> Fields:
+def read_reply(question: ModelQuestion, reply: ChatReply) -> Fields:
     """Return what a call has to keep of a reply, or raise ReplyUnreadable."""
     call, config = question.call, question.config
     if call.purpose == Call.Purpose.SUGGEST:

@@ -56,8 +56,8 @@ def advance(run_id: UUID, *, unless_busy: bool = False) -> bool:
     with transaction.atomic():
         run = locked(skip_locked=unless_busy).filter(pk=run_id).first()
         if run is not None and run.state in Run.AT_WORK:
-            if why := extension_check.why_not(run):
-                stop(run, why)
+            if obstacle := extension_check.obstacle(run):
+                stop(run, obstacle)
             else:
                 _go_on(run)
     return run is not None
@@ -121,8 +121,8 @@ def _hold_hopeless(run: Run) -> None:
     failed = run.calls.filter(results.PERMANENTLY, state=Call.State.FAILED)
     models = failed.order_by().values_list("purpose", "provider", "model").distinct()
     for purpose, provider, model in models.exclude(purpose__in=TRIALS):
-        held = results.hold_hopeless(run, purpose, provider, model)
-        verdicts.settle({call.verdict_id for call in held if call.verdict_id is not None})
+        held_calls = results.hold_hopeless(run, purpose, provider, model)
+        verdicts.settle({call.verdict_id for call in held_calls if call.verdict_id is not None})
 
 
 def pair_outputs(run: Run) -> bool:
@@ -166,18 +166,18 @@ def _new_items(run: Run, calls: QuerySet[Call]) -> list[Sequence[Inference]]:
     for call in calls.filter(state=Call.State.DONE).select_related("inference").order_by("pk"):
         assert call.inference is not None  # it is done
         outputs[call.prompt][call.inference.pk] = call.inference
-    made = [pk for by_pk in outputs.values() for pk in by_pk]
-    items = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
+    output_ids = [pk for by_pk in outputs.values() for pk in by_pk]
+    items = Item.objects.filter(queue=run.queue_id, a__in=output_ids).values_list("a", "b")
     existing = {frozenset(item) - {None} for item in items}
     mode, config = mode_of(run), started_config(run.pk)
     helpers = RunHelpers(run, mode)
     new: list[Sequence[Inference]] = []
     for by_pk in outputs.values():
         with calling(mode, "pair"):
-            came = [output_of(each) for each in by_pk.values()]
-            chosen = [[out.id for out in item] for item in mode.pair(config, came, helpers)]
+            came = [output_of(output) for output in by_pk.values()]
+            groups = [[out.id for out in item] for item in mode.pair(config, came, helpers)]
             together = [
-                combined_outputs(kind_of(run.queue), item, settings.SECRET_KEY) for item in chosen
+                combined_outputs(kind_of(run.queue), item, settings.SECRET_KEY) for item in groups
             ]
             if any(len(item) != 1 for item in together):
                 raise ValueError("an item must be of one output or two, as the queue has them")
@@ -281,7 +281,7 @@ def _enter_next(run: Run) -> None:
         votes = mode_of(run).wants_votes
         _enter(run, Run.State.VOTING if votes else Run.State.COMPLETE)
     elif run.queue.items.exists():
-        reasons = [f"{pairs} × {why}" for why, pairs in left_out(run)[:REASONS]]  # noqa: RUF001
+        reasons = [f"{pairs} × {reason}" for reason, pairs in left_out(run)[:REASONS]]  # noqa: RUF001
         note = f"No {kind_of(run.queue).noun} can be shown. {'; '.join(reasons)}."
         _enter(run, Run.State.FAILED, note)
     elif mode_of(run).wants_votes or len((run.config or {})["models"]) > 1:
@@ -337,16 +337,16 @@ def set_state(run: Run, entered: str, note: str = "", *, is_open: bool | None = 
     run.queue.save(update_fields=changes)
 
 
-def want_verdicts(run: Run, judges: Sequence[Judge], some: QuerySet[Item] | None = None) -> int:
+def want_verdicts(run: Run, judges: Sequence[Judge], subset: QuerySet[Item] | None = None) -> int:
     """Let judges be asked about the items of a run that they were not asked about; count these.
 
-    `some` are the items of the run, where not all are wanted. Baselines alone need no outputs.
+    `subset` are items of the run, where not all are wanted. Baselines alone need no outputs.
     """
     new = []
     for judge in judges:
         existing = Verdict.objects.filter(judge=judge, item=OuterRef("pk"))
-        every = run.queue.items.all() if some is None else some
-        items = every.filter(~Exists(existing), unusable="").order_by("position")
+        candidates = run.queue.items.all() if subset is None else subset
+        items = candidates.filter(~Exists(existing), unusable="").order_by("position")
         items = items if judge.is_baseline else items.filter(lacks_output=False)
         new += [Verdict(judge=judge, item_id=pk) for pk in items.values_list("pk", flat=True)]
     Verdict.objects.bulk_create(new, batch_size=1000)
@@ -357,17 +357,17 @@ def want_verdicts_on_new_items() -> None:
     """Let the judges of runs whose items come one by one be asked about those that came since."""
     usable = Item.objects.filter(queue=OuterRef("queue"), unusable="", lacks_output=False)
     usable = usable.order_by("-position")
-    given = Run.objects.filter(config__outputs="given", state=Run.State.VOTING)
-    growing = given.annotate(newest=Subquery(usable.values("pk")[:1])).exclude(newest=None)
+    runs = Run.objects.filter(config__outputs="given", state=Run.State.VOTING)
+    growing = runs.annotate(newest=Subquery(usable.values("pk")[:1])).exclude(newest=None)
     left_alone = Q(judge__provider="imported") | Q(judge__is_tuned=True)
     judged = Verdict.objects.filter(item=OuterRef("newest")).exclude(left_alone)
     for run in growing.filter(~Exists(judged)):
         with transaction.atomic():
-            held = locked().get(pk=run.pk)
-            judges = held.judges.exclude(Q(provider="imported") | Q(is_tuned=True))
+            fresh_run = locked().get(pk=run.pk)
+            judges = fresh_run.judges.exclude(Q(provider="imported") | Q(is_tuned=True))
             judges = judges.order_by("position")
-            if held.state == Run.State.VOTING and want_verdicts(held, list(judges)):
-                _enter(held, Run.State.JUDGING)
+            if fresh_run.state == Run.State.VOTING and want_verdicts(fresh_run, list(judges)):
+                _enter(fresh_run, Run.State.JUDGING)
 
 
 def boards_to_handle() -> list[Board]:
@@ -405,9 +405,9 @@ def complete_voted_runs(runs: Collection[UUID]) -> None:
     """Say of runs whose pairs all have enough votes that they are complete, and of others not."""
     usable = Item.objects.filter(queue=OuterRef("queue"), unusable="")
     wanting = Exists(usable.filter(votes__lt=F("votes_wanted"), lacks_output=False))
-    some = Run.objects.filter(pk__in=runs)
-    voting = some.filter(~wanting, Exists(usable), state=Run.State.VOTING)
-    undone = some.filter(wanting, state=Run.State.COMPLETE, queue__is_open=True).exclude(
+    candidates = Run.objects.filter(pk__in=runs)
+    voting = candidates.filter(~wanting, Exists(usable), state=Run.State.VOTING)
+    undone = candidates.filter(wanting, state=Run.State.COMPLETE, queue__is_open=True).exclude(
         config__mode__in=list(modes_without_votes())
     )
     for ended, next_state in ((voting, Run.State.COMPLETE), (undone, Run.State.VOTING)):

@@ -33,15 +33,15 @@ def suggest(run: Run, judge: Judge, provider: str, model: str) -> None:
         raise LifecycleRefused(providers.no_such(provider))
     if not tagged(judge):
         raise LifecycleRefused(f"Tag some disagreements of {judge.name} first.")
-    with locked_run(run.pk, *JOINABLE, otherwise="wait until it has asked its judges") as held:
-        former = latest(held)
+    with locked_run(run.pk, *JOINABLE, otherwise="wait until it has asked its judges") as fresh_run:
+        former = latest(fresh_run)
         if former and former.is_waiting:
             raise LifecycleRefused(f"{former.model} is being asked; wait for its answer.")
-        forget_trials(held)
+        forget_trials(fresh_run)
         Call.objects.create(
-            run=held, purpose=Call.Purpose.SUGGEST, judge=judge, provider=provider, model=model
+            run=fresh_run, purpose=Call.Purpose.SUGGEST, judge=judge, provider=provider, model=model
         )
-        held.record("suggestion", f"{model} is asked for another wording of {judge.name}.")
+        fresh_run.record("suggestion", f"{model} is asked for another wording of {judge.name}.")
         enqueue("judge_eval.tasks.work")
 
 

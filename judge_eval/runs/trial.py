@@ -74,15 +74,15 @@ def why_lost(call: Call | None) -> str:
 
 def make_call(number: int) -> None:
     """Make a provider's call, once however often this is delivered, and write down the answer."""
-    provider = _take(number)
+    provider = _take_place(number)
     if provider is None or provider.trial is None:
         return
-    fields = _answer_of(provider, provider.trial.model)
+    fields = _ask_model(provider, provider.trial.model)
     waiting = Call.objects.filter(pk=number, state=Call.State.WAITING)
     waiting.update(leased_until=None, lease=None, done_at=timezone.now(), **fields)
 
 
-def _take(number: int) -> Provider | None:
+def _take_place(number: int) -> Provider | None:
     """Take a place among the calls of a provider; say at once where there is none."""
     call = Call.objects.filter(pk=number, state=Call.State.WAITING, attempts=0).first()
     if call is None:
@@ -109,8 +109,7 @@ def _take(number: int) -> Provider | None:
     return None if refused else provider
 
 
-def _answer_of(provider: Provider, model: str) -> dict[str, str | int | float | None]:
-    """Ask, and return what the call's row has to say of it."""
+def _ask_model(provider: Provider, model: str) -> dict[str, str | int | float | None]:
     endpoint = providers.endpoint_of(provider)
     endpoint = replace(endpoint, timeout_s=min(endpoint.timeout_s, LONGEST_S))
     messages = [{"role": "user", "content": QUESTION}]
@@ -213,7 +212,6 @@ def try_judge(run_id: UUID, judge_id: UUID) -> None:
 
 
 def _judge_to_try(run: Run, judge_id: UUID) -> Judge:
-    """Return a judge of a run, or refuse to try it now."""
     if run.state != Run.State.DRAFT:
         raise LifecycleRefused(f"This run is {run.state}; judges are tried in a draft.")
     judge = run.judges.filter(pk=judge_id).exclude(provider=Judge.BASELINE).first()
@@ -241,8 +239,8 @@ def items_for(run: Run) -> list[UUID]:
     of_kind = {"a__kind": config.kind, "b__isnull": config.items is not None}
     usable = Item.objects.filter(is_drawn(), unusable="", queue__run__isnull=False, **of_kind)
     usable = usable.order_by("-queue__created_at", "position")
-    for where in ({"queue__project": run.queue.project_id}, {"queue__project__name": DEMO}):
-        items = list(usable.filter(**where).values_list("pk", "a__prompt")[:CHOICE_OF])
+    for scope in ({"queue__project": run.queue.project_id}, {"queue__project__name": DEMO}):
+        items = list(usable.filter(**scope).values_list("pk", "a__prompt")[:CHOICE_OF])
         if items:
             times = run.events.filter(kind=TRIED).count()
             Random(f"{run.pk} {times}").shuffle(items)  # noqa: S311  no secret

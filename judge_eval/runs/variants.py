@@ -35,45 +35,49 @@ _STATES: Final = (*JOINABLE, Run.State.JUDGING)
 tuning_opens: Final = Signal()
 
 
-def open_for_tuning(run: Run, by: Voter | None = None) -> None:
-    with locked_run(run.pk, *_STATES, otherwise=_LATER) as held:
-        if held.queue.held_out_from is None:
-            tuning_opens.send(Run, run=held)
-        _change(partial(tuning.open_tuning, held.queue, by))
-        Findings.objects.filter(run=held).delete()  # they are of both halves
-        held.record("tuning", "Opened for tuning: half of its prompts are held out.")
+def open_for_tuning(run: Run, actor: Voter | None = None) -> None:
+    with locked_run(run.pk, *_STATES, otherwise=_LATER) as fresh_run:
+        if fresh_run.queue.held_out_from is None:
+            tuning_opens.send(Run, run=fresh_run)
+        _change_tuning(partial(tuning.open_tuning, fresh_run.queue, actor))
+        Findings.objects.filter(run=fresh_run).delete()  # they are of both halves
+        fresh_run.record("tuning", "Opened for tuning: half of its prompts are held out.")
 
 
-def end(run: Run, by: Voter | None = None) -> None:
+def end(run: Run, actor: Voter | None = None) -> None:
     """Show the half that was held out, to everybody and for good."""
-    with locked_run(run.pk, *Run.State, otherwise="") as held:
-        _change(partial(tuning.end_tuning, held.queue, by))
-        Findings.objects.filter(run=held).delete()  # they are of one half
-        held.record("tuning", "Tuning has ended: the half held out is shown.")
+    with locked_run(run.pk, *Run.State, otherwise="") as fresh_run:
+        _change_tuning(partial(tuning.end_tuning, fresh_run.queue, actor))
+        Findings.objects.filter(run=fresh_run).delete()  # they are of one half
+        fresh_run.record("tuning", "Tuning has ended: the half held out is shown.")
 
 
-def use(run: Run, judge: Judge, by: Voter | None = None) -> None:
+def use(run: Run, judge: Judge, actor: Voter | None = None) -> None:
     """Make a judge the one in use: variants are held against it from now on."""
-    _decide(run, partial(tuning.use_judge, run.queue, judge.pk, by), f"{judge.name} is in use.")
+    _record_decision(
+        run, partial(tuning.use_judge, run.queue, judge.pk, actor), f"{judge.name} is in use."
+    )
 
 
-def drop(run: Run, judge: Judge, by: Voter | None = None) -> None:
+def drop(run: Run, judge: Judge, actor: Voter | None = None) -> None:
     """Try a variant no further."""
-    _decide(run, partial(tuning.drop_judge, run.queue, judge.pk, by), f"{judge.name} is dropped.")
+    _record_decision(
+        run, partial(tuning.drop_judge, run.queue, judge.pk, actor), f"{judge.name} is dropped."
+    )
 
 
-def _decide(run: Run, act: Callable[[], None], words: str) -> None:
+def _record_decision(run: Run, act: Callable[[], None], words: str) -> None:
     if not run.queue.is_tuning:
         raise LifecycleRefused("No tuning is open in this run.")
     act()
     run.record("tuning", words)
 
 
-def _change(act: Callable[[], None]) -> None:
+def _change_tuning(act: Callable[[], None]) -> None:
     try:
         act()
-    except tuning.CannotTune as why:
-        raise LifecycleRefused(str(why)) from why
+    except tuning.CannotTune as refusal:
+        raise LifecycleRefused(str(refusal)) from refusal
 
 
 def add(run: Run, joining: JoiningJudges) -> list[Judge]:
@@ -87,16 +91,16 @@ def add(run: Run, joining: JoiningJudges) -> list[Judge]:
 
 def items_of(run: Run, step: Step) -> QuerySet[Item]:
     """Return the items that a variant is asked about by a step and by those before it."""
-    return run.queue.items.filter(_within(step, _first_items(run)))
+    return run.queue.items.filter(_step_filter(step, _first_items(run)))
 
 
 def _first_items(run: Run) -> list[UUID]:
     # By their numbers, which were drawn: an order of a file may have to do with who is right.
-    own = run.queue.items.filter(_within("tuning")).order_by("pk")
-    return list(own.values_list("pk", flat=True)[:FIRST_ITEMS])
+    tuning_items = run.queue.items.filter(_step_filter("tuning")).order_by("pk")
+    return list(tuning_items.values_list("pk", flat=True)[:FIRST_ITEMS])
 
 
-def _within(step: Step, first: Sequence[UUID] = (), item: str = "") -> Q:
+def _step_filter(step: Step, first: Sequence[UUID] = (), item: str = "") -> Q:
     usable = {f"{item}unusable": "", f"{item}lacks_output": False}
     if step == "first":
         return Q(**usable, **{f"{item}pk__in": first})
@@ -123,14 +127,14 @@ def next_steps(run: Run, judges: Sequence[Judge]) -> dict[UUID, NextStep]:
     if not judges:
         return {}
     first = _first_items(run)
-    about = {step: Count("pk", filter=_within(step, first)) for step in STEPS}
-    every = run.queue.items.aggregate(**about)
-    about = {step: Count("pk", filter=_within(step, first, "item__")) for step in STEPS}
+    about = {step: Count("pk", filter=_step_filter(step, first)) for step in STEPS}
+    totals = run.queue.items.aggregate(**about)
+    about = {step: Count("pk", filter=_step_filter(step, first, "item__")) for step in STEPS}
     rows: Any = Verdict.objects.filter(judge__in=judges).order_by().values("judge")
-    made = {row.pop("judge"): row for row in rows.annotate(**about)}
+    existing = {row.pop("judge"): row for row in rows.annotate(**about)}
     left: dict[Judge, tuple[Step, int]] = {}
     for judge in judges:
-        number = {step: every[step] - made.get(judge.pk, _NOTHING)[step] for step in STEPS}
+        number = {step: totals[step] - existing.get(judge.pk, _NOTHING)[step] for step in STEPS}
         if step := next((step for step in STEPS if number[step] > 0), None):
             left[judge] = step, number[step]
     most = cost_of_asking(run, {judge: number for judge, (_, number) in left.items()})
@@ -155,19 +159,19 @@ def cost_of_asking(run: Run, items: Mapping[Judge, int]) -> dict[Judge, tuple[in
         spec, price = specs[judge], prices.get((judge.provider, judge.model))
         calls = number * calls_per_verdict(config, spec)
         around = len(run.queue.rubric.text) + len(spec.instructions) + 2_000
-        around += sum(sizes.get(each.item, 0) for each in spec.examples)
+        around += sum(sizes.get(example.item, 0) for example in spec.examples)
         longest = config.asking(judge.name, judge.provider, judge.model).max_tokens
         tokens = calls * (around + characters) // 4
         most[judge] = calls, cost(tokens, calls * longest, price) if price else None
     return most
 
 
-def asked(run: Run) -> dict[UUID, tuple[int, int]]:
+def verdict_counts(run: Run) -> dict[UUID, tuple[int, int]]:
     """Return how many verdicts judges were asked for, and how many of them are to come."""
     rows = Verdict.objects.filter(judge__run=run).order_by().values_list("judge")
     waiting = Count("pk", filter=Q(state=Verdict.State.WAITING))
     counted = rows.annotate(wanted=Count("pk"), waiting=waiting)
-    return {judge: (wanted, left) for judge, wanted, left in counted}
+    return {judge: (wanted_count, left) for judge, wanted_count, left in counted}
 
 
 def first_try(run: Run, judge: Judge) -> NextStep:
@@ -178,11 +182,11 @@ def first_try(run: Run, judge: Judge) -> NextStep:
 
 def ask(run: Run, judge: Judge, step: Step) -> int:
     """Ask a variant about the items of a step; return how many verdicts are wanted."""
-    with locked_run(run.pk, *_STATES, otherwise=_LATER) as held:
-        wanted = state.want_verdicts(held, [judge], items_of(held, step))
-        if not wanted:
+    with locked_run(run.pk, *_STATES, otherwise=_LATER) as fresh_run:
+        verdict_count = state.want_verdicts(fresh_run, [judge], items_of(fresh_run, step))
+        if not verdict_count:
             raise LifecycleRefused(f"{judge.name} was asked about these items already.")
-        state.set_state(held, Run.State.JUDGING)
-        text = f"{judge.name} is asked about {wanted:,} more {held.queue.noun}s."
-        lifecycle.go_on(held, "asked", text)
-    return wanted
+        state.set_state(fresh_run, Run.State.JUDGING)
+        text = f"{judge.name} is asked about {verdict_count:,} more {fresh_run.queue.noun}s."
+        lifecycle.go_on(fresh_run, "asked", text)
+    return verdict_count

@@ -31,7 +31,7 @@ from judge_eval.objects import (
 from judge_eval.prompts.orders import CombinedVerdict, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.providers.errors import LEFT_OUT
-from judge_eval.runs.hook_api import Asks, JudgeHelpers
+from judge_eval.runs.hook_api import AnswersMissing, RunJudgeHelpers
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, couple_items, model_fingerprint
@@ -51,7 +51,7 @@ _ANSWER = TypeAdapter(Answer)
 # In the metadata of an output whose text is not here: how many characters it has.
 OUTPUT_LENGTH = "output_length"
 
-_WRITTEN = frozenset(
+_UPDATED_FIELDS = frozenset(
     "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
     "feedback error labels latency_ms decided_at".split()
 )
@@ -69,7 +69,7 @@ def settle(verdicts: Collection[int]) -> None:
     for call in rows.only(*_READ):
         assert call.verdict_id is not None  # it was asked for
         calls[call.verdict_id].append(call)
-    ready = [pk for pk, some in calls.items() if all(c.state != Call.State.WAITING for c in some)]
+    ready = [pk for pk, group in calls.items() if all(c.state != Call.State.WAITING for c in group)]
     rows_ready = Verdict.objects.filter(pk__in=ready).select_related("item__queue")
     final = list(rows_ready.order_by("pk"))
     # One object for each judge: what it calls itself is found out once, for all its verdicts. The
@@ -125,7 +125,7 @@ def decide(decisions: Sequence[tuple[Verdict, Fields]]) -> None:
             if (verdict.state, verdict.decided_at)
             == (current[verdict.pk].state, current[verdict.pk].decided_at)
         ]
-        update_rows(_WRITTEN, as_read)
+        update_rows(_UPDATED_FIELDS, as_read)
         for verdict, _ in as_read:
             del current[verdict.pk]
         waiting = {v.item_id for v in current.values() if v.state == Verdict.State.WAITING}
@@ -148,24 +148,24 @@ def verdict_or_calls(
     try:
         answer = answer_of(verdict, helpers)
         judge = verdict.judge if verdict.judge.recipe else _competitor(verdict, calls)
-    except Asks as asks:
+    except AnswersMissing as asks:
         if any(call.error == LEFT_OUT for call in calls):
-            return _failed(LEFT_OUT), []
+            return _failed_fields(LEFT_OUT), []
         return None, calls_for(verdict, asks.models)
     except (NoVerdict, HookFailed) as reason:
         helpers.write()
-        return _failed(storable(reason, LONGEST_ERROR) or "it came to no verdict"), []
+        return _failed_fields(storable(reason, LONGEST_ERROR) or "it came to no verdict"), []
     helpers.write()
     latencies = [call.latency_ms for call in calls if call.latency_ms is not None]
     return {
-        **_done(verdict.item, answer, _order({call.order for call in calls})),
+        **_done_fields(verdict.item, answer, _order({call.order for call in calls})),
         "judge": judge,
         "sample_consistency": answer.sample_consistency,
         "latency_ms": sum(latencies) if latencies else None,
     }, []
 
 
-def helpers_of(verdict: Verdict, calls: Sequence[Call]) -> JudgeHelpers | None:
+def helpers_of(verdict: Verdict, calls: Sequence[Call]) -> RunJudgeHelpers | None:
     """Return what a judge decides a verdict with; None where its type is not here as it was."""
     recipe = verdict.judge.recipe
     kind = JUDGE_TYPES.get(recipe["type"] if recipe else ONE_MODEL)
@@ -174,38 +174,41 @@ def helpers_of(verdict: Verdict, calls: Sequence[Call]) -> JudgeHelpers | None:
     by_model: dict[JudgePart, list[Call]] = defaultdict(list)
     for call in calls:
         by_model[JudgePart.model_construct(id=call.model, provider=call.provider)].append(call)
-    return JudgeHelpers(
+    return RunJudgeHelpers(
         verdict.judge.run,
         kind,
         item=verdict.item,
         models=spec_of(verdict.judge).models,
-        answered={model: partial(answer_by_calls, verdict, own) for model, own in by_model.items()},
+        answered={
+            model: partial(answer_by_calls, verdict, model_calls)
+            for model, model_calls in by_model.items()
+        },
     )
 
 
-def answer_of(verdict: Verdict, helpers: JudgeHelpers) -> Answer:
+def answer_of(verdict: Verdict, helpers: RunJudgeHelpers) -> Answer:
     """Let the type of its judge answer; raise Asks for calls to be made, NoVerdict, HookFailed."""
     kind, judge = helpers.extension, verdict.judge
     assert isinstance(kind, JudgeType)
-    with calling(kind, "verdict", NoVerdict, Asks, HookFailed):
+    with calling(kind, "verdict", NoVerdict, AnswersMissing, HookFailed):
         answer = kind.verdict(spec_of(judge), helpers)
-        return _checked(answer, verdict) if judge.recipe else answer
+        return _checked_answer(answer, verdict) if judge.recipe else answer
 
 
 def spec_of(judge: Judge) -> JudgeSpec:
     """Return how a judge is asked, as the config of its run says it."""
     if judge.recipe is None:
         return JudgeSpec.model_construct(id=judge.model, provider=judge.provider)
-    made = {key: judge.recipe[key] for key in ("type", "parts", "options")}
-    return JudgeSpec.model_validate({"id": judge.name, "provider": judge.provider, **made})
+    recipe_fields = {key: judge.recipe[key] for key in ("type", "parts", "options")}
+    return JudgeSpec.model_validate({"id": judge.name, "provider": judge.provider, **recipe_fields})
 
 
 def calls_for(verdict: Verdict, models: Sequence[JudgePart]) -> list[Call]:
     """Return the calls by which models are asked, each apart by the numbers of its samples."""
     config = verdict.judge.run.config
     assert config  # models judge it
-    own = [each for each in config["judges"] if each["id"] == verdict.judge.name]
-    about: JsonObject = next(iter(own), {})
+    specs = [spec for spec in config["judges"] if spec["id"] == verdict.judge.name]
+    about: JsonObject = next(iter(specs), {})
     samples = about.get("samples") or config["judging"]["samples"]
     repeats = about.get("repeats", 1)
     all_models = spec_of(verdict.judge).models
@@ -244,10 +247,10 @@ def answer_by_calls(verdict: Verdict, calls: Sequence[Call]) -> Answer:
     rates = [rate for _, rate in samples.values()]
     answer = answer_in({order: raw for order, (raw, _) in samples.items()})
     consistency = sum(rates) / len(rates) if len(calls) > len(samples) else None
-    return _as_answer(answer, sample_consistency=consistency)
+    return _answer_of_combined(answer, sample_consistency=consistency)
 
 
-def _as_answer(answer: CombinedVerdict, sample_consistency: float | None = None) -> Answer:
+def _answer_of_combined(answer: CombinedVerdict, sample_consistency: float | None = None) -> Answer:
     return Answer(
         winner=answer.winner,
         reason=answer.reason,
@@ -274,7 +277,7 @@ def _first_name(judge: UUID, provider: str, model: str) -> str:
     return answered.values_list("reported_model", flat=True).first() or ""
 
 
-def _checked(answer: object, verdict: Verdict) -> Answer:
+def _checked_answer(answer: object, verdict: Verdict) -> Answer:
     """Refuse what no ballot knows: an extension may return anything."""
     if not isinstance(answer, Answer):
         raise TypeError(f"it returned {type(answer).__name__}, no Answer")
@@ -292,11 +295,11 @@ def _order(orders: Collection[str]) -> str:
     return Verdict.Order.BOTH if len(orders) == 2 else next(iter(orders), Verdict.Order.STORED)
 
 
-def _failed(error: str) -> Fields:
+def _failed_fields(error: str) -> Fields:
     return {"state": Verdict.State.FAILED, "error": error}
 
 
-def _done(item: Item, answer: Answer, order: str) -> Fields:
+def _done_fields(item: Item, answer: Answer, order: str) -> Fields:
     kind, options = kind_of(item.queue), options_of(item.queue)
     # Of a single output nothing stood first.
     picks = list(answer.picks) if "orders" in kind.figures else []
@@ -327,9 +330,9 @@ def _majority(verdict: Verdict, order: str, samples: Sequence[Call]) -> tuple[Pa
         otherwise=next(iter(kind.without_side), ""),
     )
     if most is None:
-        why = next(call.error for call in samples if call.error)
+        reason = next(call.error for call in samples if call.error)
         has_orders = "orders" in kind.figures
-        raise NoVerdict(f"{Verdict.Order(order).label}: {why}" if has_orders else why)
+        raise NoVerdict(f"{Verdict.Order(order).label}: {reason}" if has_orders else reason)
     if not most[0].winner:
         raise NoVerdict(most[0].reason)
     return most
@@ -407,9 +410,11 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str) -> Fields:
         if (opinion := _opinion(judge, item, order))
     }
     if not raw:
-        return _failed(f"no provider answers for {judge.name!r}")
-    answer = _as_answer(answer_in(raw))
-    return _done(item, answer, _order(raw)) | {"latency_ms": (perf_counter() - started) * 1000}
+        return _failed_fields(f"no provider answers for {judge.name!r}")
+    answer = _answer_of_combined(answer_in(raw))
+    return _done_fields(item, answer, _order(raw)) | {
+        "latency_ms": (perf_counter() - started) * 1000
+    }
 
 
 def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
@@ -487,11 +492,13 @@ def changed_entries(
         couple_items(queue, [item for item in first if item.queue == queue])
     entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in items}
     return [
-        entry for pk, entry in entries.items() if _covered(entry.payload) != _covered(last.get(pk))
+        entry
+        for pk, entry in entries.items()
+        if _covered_fields(entry.payload) != _covered_fields(last.get(pk))
     ]
 
 
-def _covered(payload: JsonObject | None) -> JsonObject:
+def _covered_fields(payload: JsonObject | None) -> JsonObject:
     # How many votes it wants is told by entries of another kind, too.
     return {name: value for name, value in (payload or {}).items() if name != "votes_wanted"}
 
@@ -502,8 +509,8 @@ def record_changed(pairs: Collection[UUID]) -> None:
         return
     entries = Entry.objects.filter(item=OuterRef("pk"), kind=Entry.Kind.VERDICTS)
     items = Item.objects.filter(Exists(entries), pk__in=pairs).order_by("pk")
-    held = items.select_related("a", "b", "queue__run").defer("queue__run__config")
-    ledger.record(*changed_entries(held, verdicts_by_item(held)))
+    known_items = items.select_related("a", "b", "queue__run").defer("queue__run__config")
+    ledger.record(*changed_entries(known_items, verdicts_by_item(known_items)))
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:

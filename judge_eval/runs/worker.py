@@ -20,8 +20,8 @@ from judge_eval.models import Call, Provider
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts
 from judge_eval.runs.pool import Collected, Pool
-from judge_eval.runs.requests import Question, question_of
-from judge_eval.runs.results import Answer
+from judge_eval.runs.requests import ModelQuestion, question_of
+from judge_eval.runs.results import CallAnswer
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def work(should_stop: Callable[[], bool] = lambda: False) -> None:
             _at_work.release()
 
 
-def to_set_aside(answers: Sequence[Answer], out: int, threads: int) -> int:
+def to_set_aside(answers: Sequence[CallAnswer], out: int, threads: int) -> int:
     """Return how many calls a provider answers until the horizon, by its last answers.
 
     So many calls are out; those that were answered just now have free places.
@@ -73,7 +73,7 @@ def to_set_aside(answers: Sequence[Answer], out: int, threads: int) -> int:
     return int(min(at_once * HORIZON_MS / mean_ms, MOST_ASIDE))
 
 
-def _is_paid(question: Question) -> bool:
+def _is_paid(question: ModelQuestion) -> bool:
     """Say whether a call may be made, with money reserved for it where its run has a budget."""
     if question.run.budget_nano is None:
         return True
@@ -93,7 +93,7 @@ class _Worker:
         self._verdicts: set[int] = set()
         self._runs: set[UUID] = set()
         # Answers by provider since the last claim, and runs of which nothing is claimed until then.
-        self._answers: dict[str, list[Answer]] = defaultdict(list)
+        self._answers: dict[str, list[CallAnswer]] = defaultdict(list)
         self._held: dict[UUID, float] = {}
 
     def work(self) -> None:
@@ -117,7 +117,10 @@ class _Worker:
         """Ask, collect, write down; return whether there is anything left to do."""
         self._renew()
         is_stopping = self._is_stopping()
-        self._drop_stopped()
+        # Nothing that was set aside for runs that were stopped, or models that are paused, begins.
+        if self._pool.aside().total():
+            runs, paused = set(leases.runs_at_work()), leases.paused_models(timezone.now())
+            self._pool.drop(lambda q: q.call.run_id not in runs or q.model in paused)
         if (is_stopping or not self._claim()) and not self._pool.busy and not self._came.answers:
             self._advance(at_once=True)
             if is_stopping or not leases.waiting_calls(leases.runs_at_work()).exists():
@@ -147,17 +150,11 @@ class _Worker:
         """Renew what is out, before anything else is done: it could be taken by others, or here."""
         late = time.monotonic() - self._renewed
         if late > RENEW_SECONDS:
-            held = self._pool.out() + [answer.question for answer in self._came.answers]
-            leases.renew(self._lease, [question.call.pk for question in held])
+            open_questions = self._pool.out() + [answer.question for answer in self._came.answers]
+            leases.renew(self._lease, [question.call.pk for question in open_questions])
             self._renewed = time.monotonic()
         if late > LATE_SECONDS:
             self._claims_from = self._renewed + PAUSE_SECONDS
-
-    def _drop_stopped(self) -> None:
-        """Begin nothing that was set aside for runs that were stopped or models that are paused."""
-        if self._pool.aside().total():
-            runs, paused = set(leases.runs_at_work()), leases.paused_models(timezone.now())
-            self._pool.drop(lambda q: q.call.run_id not in runs or q.model in paused)
 
     def _claim(self) -> bool:
         """Ask as many calls as there are threads for and providers allow; return whether any."""
@@ -170,8 +167,8 @@ class _Worker:
         ahead = Counter(to_follow) - self._pool.aside()
         if now < self._claims_from or not (free or ahead):
             return False
-        held = {run for run, until in self._held.items() if until > now}
-        claimed = leases.claim(free, self._lease, ahead, held)
+        held_runs = {run for run, until in self._held.items() if until > now}
+        claimed = leases.claim(free, self._lease, ahead, held_runs)
         self._answers.clear()
         # A machine that slept finds leases of its own run out; those calls are being made still.
         being_made = {question.call.pk for question in out}
@@ -188,7 +185,7 @@ class _Worker:
         self._ask(questions)
         return bool(calls)
 
-    def _ask(self, questions: Sequence[Question]) -> None:
+    def _ask(self, questions: Sequence[ModelQuestion]) -> None:
         stored = results.stored_replies(questions)
         over = [q for q in questions if not self._start_call(q, stored.get(q.request_hash))]
         # Once the others have what they need: a small call may fit where a large one does not.
@@ -197,12 +194,14 @@ class _Worker:
             if not lifecycle.stop_if_over_budget(question):
                 self._held[question.run.pk] = time.monotonic() + HELD_SECONDS
 
-    def _start_call(self, question: Question, kept: Call | None) -> bool:
+    def _start_call(self, question: ModelQuestion, stored_call: Call | None) -> bool:
         """Begin a call, or say here what comes of it; False where its run cannot pay for it."""
         call, reason = question.call, providers.lacks_key(question.provider)
         # Whether a judge answers now is what is tried: what it said before does not tell.
-        if kept is not None and not question.problem and not call.is_trial:
-            self._came.answers.append(Answer(question, results.reply_of(kept), stored=kept))
+        if stored_call is not None and not question.problem and not call.is_trial:
+            self._came.answers.append(
+                CallAnswer(question, results.reply_of(stored_call), stored=stored_call)
+            )
             return True
         if not reason and _is_paid(question):
             (self._pool.ask if call.lease else self._pool.set_aside)(question)
@@ -213,7 +212,7 @@ class _Worker:
             reason = reason or providers.unpriced(call.model)
         reason = reason or "This call could pass the budget, so it was not made."
         failure = CallFailed(reason, was_sent=False)
-        self._came.answers.append(Answer(question, failure=failure))
+        self._came.answers.append(CallAnswer(question, failure=failure))
         return True
 
     def _collect(self, seconds: float) -> None:
@@ -229,8 +228,8 @@ class _Worker:
         came.dropped.clear()
         self._write_down(came.answers)
         came.followed.clear()
-        for model, seconds, why in came.pauses:
-            leases.pause(*model, seconds, why)
+        for model, seconds, reason in came.pauses:
+            leases.pause(*model, seconds, reason)
         came.pauses.clear()
         for answer in came.answers:
             # A call of its run is paid, so there may be room again.
@@ -239,7 +238,7 @@ class _Worker:
         verdicts.settle(self._verdicts)
         self._verdicts.clear()
 
-    def _write_down(self, answers: Sequence[Answer]) -> None:
+    def _write_down(self, answers: Sequence[CallAnswer]) -> None:
         """Write answers down together or, where that cannot be, each by itself or why not.
 
         What followed in the place of another is leased with it; what is answered needs no lease.
@@ -266,7 +265,7 @@ class _Worker:
             else:
                 raise
 
-    def _hold_hopeless(self, answers: Sequence[Answer]) -> None:
+    def _hold_hopeless(self, answers: Sequence[CallAnswer]) -> None:
         """Hold what waits of models whose errors are permanent, before it is claimed."""
         calls = {
             (call.run_id, call.purpose, call.provider, call.model): call

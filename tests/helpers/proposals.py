@@ -39,5 +39,5 @@ def proposed_fields(form):
     """Return what the form sends when nothing is changed."""
     selects = [it for c in form.columns for it in (c.role, *c.values) if it.name]
     shown = {name: form[name].value() for name in form.fields}
-    sent = {select.name: select.chosen for select in selects}
+    sent = {select.name: select.selected for select in selects}
     return sent | {name: value for name, value in shown.items() if value not in (None, False)}

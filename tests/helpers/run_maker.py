@@ -12,7 +12,7 @@ from judge_eval.providers.chat import chat
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts, worker
 from judge_eval.runs.requests import question_of
-from judge_eval.runs.results import Answer
+from judge_eval.runs.results import CallAnswer
 from judge_eval.selectors import used_pictures
 from tests.helpers.model_calls import completion
 from tests.makers import make_project
@@ -101,9 +101,9 @@ def ask(call, timeout_s=None):
     if not leases.reserve(call, question.reservation_nano):
         raise OverBudget
     try:
-        return Answer(question, reply=chat(providers.endpoint_of(provider), question.request))
+        return CallAnswer(question, reply=chat(providers.endpoint_of(provider), question.request))
     except CallFailed as failure:
-        return Answer(question, failure=failure)
+        return CallAnswer(question, failure=failure)
 
 
 def attempt(slots=100, timeout_s=None, *, settles=True):

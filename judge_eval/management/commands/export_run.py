@@ -17,9 +17,9 @@ class Command(BaseCommand):
     help = "Write a run as one of the files of its page, or all runs of a project as a bundle."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("run", nargs="?", help="identifier, or its first characters")
-        what.add_argument("--project", help="identifier or name: all of its runs")
+        selection = parser.add_mutually_exclusive_group(required=True)
+        selection.add_argument("run", nargs="?", help="identifier, or its first characters")
+        selection.add_argument("--project", help="identifier or name: all of its runs")
         parser.add_argument("--format", choices=list(FORMATS), default="jsonl")
         parser.add_argument("--out", type=Path, help="a file; standard output if not given")
 

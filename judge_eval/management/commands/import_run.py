@@ -24,9 +24,9 @@ def _words(text: str) -> list[str]:
     return text.split(",")
 
 
-def _taken(schema: JsonObject) -> JsonObject:
+def _argparse_options(schema: JsonObject) -> JsonObject:
     """Return how argparse takes an option, of which nothing is given unless it is stated."""
-    [option] = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    [option] = [branch for branch in schema.get("anyOf", [schema]) if branch.get("type") != "null"]
     if option.get("type") == "boolean":
         return {"action": BooleanOptionalAction, "default": None}
     if "enum" in option:
@@ -49,11 +49,11 @@ class Command(BaseCommand):
         add("--format", choices=get_args(Format))
         for name, schema in json_schema(ImportOptions)["properties"].items():
             about = schema.get("description")
-            add(f"--{name.replace('_', '-')}", help=about, **_taken(schema))
+            add(f"--{name.replace('_', '-')}", help=about, **_argparse_options(schema))
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            job, made = import_jobs.when_unlocked(lambda: self._ask(options), self.stderr.write)
+            job, project = import_jobs.when_unlocked(lambda: self._ask(options), self.stderr.write)
         except (OSError, Ambiguous, ConfigInvalid) as error:
             raise CommandError(str(error)) from error
         try:
@@ -64,26 +64,26 @@ class Command(BaseCommand):
             is_left = job.state in Import.UNFINISHED
             goes_on = "a worker goes on with it" if is_left else "nothing is left"
             raise CommandError(f"Stopped: {goes_on}.") from stop
-        if job.state != Import.State.DONE and made:
+        if job.state != Import.State.DONE and project:
             # No project is made for a run that is not.
             with suppress(ProtectedError):
-                made.delete()
+                project.delete()
         self._tell(job)
 
     def _ask(self, options: dict[str, Any]) -> tuple[Import, Project | None]:
         """Store the files; return their import and the project that was made for it."""
-        job, made = Import(is_local=True), None
+        job, project = Import(is_local=True), None
         with ExitStack() as stack:
             files = [(path.name, path.open("rb")) for path in options["files"]]
             sources = [SourceFile(name, stack.enter_context(file)) for name, file in files]
             with transaction.atomic():
                 if name := options["project"]:
                     job.project = project_of(name)
-                    made = None if job.project else Project.objects.create(name=name[:200])
-                    job.project = job.project or made
+                    project = None if job.project else Project.objects.create(name=name[:200])
+                    job.project = job.project or project
                 self._fill(job, sources, options)
             import_jobs.submit(job, sources)
-        return job, made
+        return job, project
 
     def _fill(self, job: Import, sources: list[SourceFile], options: dict[str, Any]) -> None:
         if options["run"]:
@@ -95,11 +95,11 @@ class Command(BaseCommand):
         if job.is_bundle:
             return
         names = ImportOptions.model_fields
-        given = {name: options[name] for name in names if options[name] is not None}
+        import_options = {name: options[name] for name in names if options[name] is not None}
         path, columns = options["mapping"], None
         if path:
             columns = json_text("mapping", path.read_text(encoding="utf-8"))
-        job.form = import_jobs.form_of(sources, given, columns, options["format"])
+        job.form = import_jobs.form_of(sources, import_options, columns, options["format"])
         if job.run is None and job.project is None:
             raise CommandError("--project: say where the run belongs")
         if job.run is None:
@@ -120,10 +120,10 @@ class Command(BaseCommand):
             job.refresh_from_db()
 
     def _show(self, job: Import) -> None:
-        of = f"read: {job.rows_read}"
+        progress = f"read: {job.rows_read}"
         if job.to_write:
-            of = f"written: {job.written} of {job.to_write}"
-        self.stderr.write(f"\rrows {of} ", ending="")
+            progress = f"written: {job.written} of {job.to_write}"
+        self.stderr.write(f"\rrows {progress} ", ending="")
 
     def _tell(self, job: Import) -> None:
         if job.report is None:
@@ -138,7 +138,7 @@ class Command(BaseCommand):
         if job.state != Import.State.DONE:
             self.stderr.writelines(f"{note}\n" for note in report.notes)
             raise CommandError(job.detail)
-        for what in report.counted:
-            self.stdout.write(f"{what}: {report.new[what]} new, {report.already[what]} known")
+        for noun in report.counted:
+            self.stdout.write(f"{noun}: {report.new[noun]} new, {report.already[noun]} known")
         for line in [*report.counts, *report.notes, *(f"run {pk}" for pk in report.runs)]:
             self.stdout.write(line)

@@ -45,7 +45,7 @@ class Command(BaseCommand):
 def do_all(lease: UUID | None = None) -> None:
     while job := import_jobs.claim(lease=lease):
         is_parquet = job.form.get("format") == "parquet"
-        if is_parquet or any(it.lower().endswith(MAY_BE_PARQUET) for it in job.form["files"]):
+        if is_parquet or any(name.lower().endswith(MAY_BE_PARQUET) for name in job.form["files"]):
             preview.load_parquet()
         limit_reading(job)
         import_jobs.run(job)

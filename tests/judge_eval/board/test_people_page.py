@@ -10,7 +10,7 @@ from django.utils import timezone
 from judge_eval import voter_stats
 from judge_eval.findings import cache
 from judge_eval.models import Board, Run
-from judge_eval.voter_stats import Pace, count_votes, figures_of, pace_of, people_of
+from judge_eval.voter_stats import VotingPace, count_votes, figures_of, pace_of, people_of
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
@@ -152,7 +152,7 @@ def test_who_was_let_in_here_is_listed_and_who_votes_in_another_run_is_not():
 
 def pace(**fields):
     usual = {"waiting": 1, "preparing": 0, "unit": "day", "votes": (), "votes_left": 100}
-    return Pace(**usual | {"last_day": 0, "last_week": 0} | fields)
+    return VotingPace(**usual | {"last_day": 0, "last_week": 0} | fields)
 
 
 @pytest.mark.parametrize(

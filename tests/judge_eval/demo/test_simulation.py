@@ -7,7 +7,7 @@ import pytest
 
 from judge_eval.models import Board, Checkpoint
 from judge_eval.runs import demo
-from judge_eval.runs.demo import chosen, simulate
+from judge_eval.runs.demo import drawn_choice, simulate
 from tests.helpers.reference import assert_as_expected
 from tests.makers import (
     change_verdicts,
@@ -137,9 +137,9 @@ def test_one_that_is_taken_back_is_as_if_it_had_never_been():
 
 def test_auto_draws_from_the_ballot_and_the_same_seed_draws_the_same():
     ballot = ("A", "B", "tie", "both_bad")
-    drawn = [chosen("auto", ballot, 7, position) for position in range(400)]
-    assert drawn == [chosen("auto", ballot, 7, position) for position in range(400)]
-    assert drawn != [chosen("auto", ballot, 8, position) for position in range(400)]
+    drawn = [drawn_choice("auto", ballot, 7, position) for position in range(400)]
+    assert drawn == [drawn_choice("auto", ballot, 7, position) for position in range(400)]
+    assert drawn != [drawn_choice("auto", ballot, 8, position) for position in range(400)]
     assert set(Counter(drawn)) == set(ballot)
     assert all(60 < count < 140 for count in Counter(drawn).values())
 

@@ -264,10 +264,10 @@ def test_a_run_of_another_version_or_without_its_package_stops(installed, at, mo
     run = make_started(at, judges=[THREE])
     with monkeypatch.context() as changed:
         changed.setattr(extensions.find("consensus"), "version", "1.1")
-        assert "consensus 1.1 is installed" in extension_check.why_not(run)
+        assert "consensus 1.1 is installed" in extension_check.obstacle(run)
     monkeypatch.undo()
     loading.load()
-    assert "there is no judge type 'consensus'" in extension_check.why_not(run)
+    assert "there is no judge type 'consensus'" in extension_check.obstacle(run)
     state.advance(run.pk)
     run.refresh_from_db()
     assert run.state == "stopped"

@@ -54,7 +54,7 @@ def watch(model, run, spec, a_day=4, repeats=1):
     """Let a judge of a run be one that a provider answers for, and watch it."""
     Provider.objects.create(name="local", base_url=model.base_url)
     [spec] = JoiningJudges(judges=[spec], provider="local").judges
-    config = lifecycle._joined(run, JoiningJudges(judges=[spec], provider="local"))
+    config = lifecycle._joined_config(run, JoiningJudges(judges=[spec], provider="local"))
     judge = Judge.objects.get(run=run, name=spec.id)
     fields = ("provider", "model", "recipe")
     made = judge_of(run, config, config.spec_of(spec.id))

@@ -66,7 +66,7 @@ def fields_of(client, address, *, roles=None, **more):
     """What the form sends when nothing but this is changed; columns by their names."""
     form = client.get(address).context["form"]
     selects = [each for c in form.columns for each in (c.role, *c.values) if each.name]
-    sent = {select.name: (roles or {}).get(select.of, select.chosen) for select in selects}
+    sent = {select.name: (roles or {}).get(select.subject, select.selected) for select in selects}
     shown = {name: form[name].value() or "" for name in form.fields}
     return sent | {name: value for name, value in shown.items() if value is not False} | more
 

@@ -112,4 +112,4 @@ def test_a_mapping_that_was_proposed_is_shown_and_can_be_left():
     client.post(address, {"do": "columns", "written": form["written"].value()})
     left = client.get(address).context["form"]
     assert left.in_use == []
-    assert {it.role.of: it.role.chosen for it in left.columns}["answer.text"] == "output"
+    assert {it.role.subject: it.role.selected for it in left.columns}["answer.text"] == "output"

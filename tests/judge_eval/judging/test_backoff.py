@@ -7,7 +7,7 @@ import pytest
 from judge_eval.providers.chat import ChatReply
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs.pool import IN_A_ROW, Backoff
-from judge_eval.runs.results import Answer
+from judge_eval.runs.results import CallAnswer
 
 REPLY = ChatReply("Fine.", "m")
 LIMIT = CallFailed("429", retryable=True, status=429)
@@ -21,7 +21,9 @@ P = ("provider", "p")
 def answers(*came, model="p"):
     question = SimpleNamespace(model=("provider", model))
     return [
-        Answer(question, failure=each) if isinstance(each, CallFailed) else Answer(question, each)
+        CallAnswer(question, failure=each)
+        if isinstance(each, CallFailed)
+        else CallAnswer(question, each)
         for each in came
     ]
 

@@ -11,7 +11,7 @@ from judge_eval.runs import leases, lifecycle, providers, results
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.progress import progress_of
 from judge_eval.runs.requests import question_of
-from judge_eval.runs.results import Answer
+from judge_eval.runs.results import CallAnswer
 from tests.helpers.run_budget import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.helpers.run_maker import (
     PRICES,
@@ -39,7 +39,7 @@ def reserved(question):
 
 def answered(question):
     endpoint = providers.endpoint_of(question.provider)
-    return Answer(question, reply=chat(endpoint, question.request))
+    return CallAnswer(question, reply=chat(endpoint, question.request))
 
 
 def leave(run, nano):

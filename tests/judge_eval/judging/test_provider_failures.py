@@ -9,7 +9,7 @@ import pytest
 
 from judge_eval.providers.chat import ChatReply, Endpoint, chat
 from judge_eval.providers.errors import RAW_LIMIT, retry_seconds
-from judge_eval.providers.transport import Line
+from judge_eval.providers.transport import ConnectionLine
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY, failure, question
 from tests.helpers.receiver import Receiver
@@ -234,5 +234,5 @@ class TestSize:
 def test_a_server_that_hangs_up_behind_its_reply_is_read_to_the_end():
     with Receiver() as server:
         server.mode = "late"
-        status, _, body = Line("local", server.url, "").send({}, 5, "/chat/completions")
+        status, _, body = ConnectionLine("local", server.url, "").send({}, 5, "/chat/completions")
     assert (status, body) == (500, b'{"it": "broke"}')

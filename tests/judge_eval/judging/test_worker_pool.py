@@ -10,7 +10,7 @@ from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, pool, results, worker
 from judge_eval.runs.pool import IN_A_ROW, Pool
 from judge_eval.runs.requests import question_of
-from judge_eval.runs.results import Answer
+from judge_eval.runs.results import CallAnswer
 from judge_eval.runs.worker import MOST_ASIDE, to_set_aside
 from tests.helpers.run_maker import PRICES, go_on, leases_run_out, make_judging, make_started
 from tests.helpers.waiting import eventually
@@ -175,18 +175,18 @@ class TestPace:
         make_started(at, {"concurrency": 2})
         [question] = questions(leases.claim(1, uuid4()))
         reply = ChatReply("Fine.", "m", latency_ms=latency_ms)
-        assert to_set_aside([Answer(question, reply=reply)] * replies, 0, 4) == ahead
+        assert to_set_aside([CallAnswer(question, reply=reply)] * replies, 0, 4) == ahead
 
     def test_calls_that_are_out_count_as_well_as_those_that_were_answered(self, at):
         make_started(at, {"concurrency": 64})
         [question] = questions(leases.claim(1, uuid4()))
         reply = ChatReply("Fine.", "m", latency_ms=1000)
-        assert to_set_aside([Answer(question, reply=reply)] * 4, 60, 512) == 96
+        assert to_set_aside([CallAnswer(question, reply=reply)] * 4, 60, 512) == 96
 
     def test_failures_tell_nothing_of_it(self, at):
         make_started(at)
         [question] = questions(leases.claim(1, uuid4()))
-        assert to_set_aside([Answer(question, failure=NO)] * 9, 8, 4) == 0
+        assert to_set_aside([CallAnswer(question, failure=NO)] * 9, 8, 4) == 0
 
 
 @pytest.mark.django_db
@@ -253,7 +253,7 @@ class TestClaims:
     def test_an_answer_to_what_was_set_aside_is_written_unless_it_was_another_s_meanwhile(self, at):
         make_started(at, prompts=list("ab"))
         late = leases.claim(0, uuid4(), {"default": 2})
-        answers = [Answer(question, failure=NO) for question in questions(late)]
+        answers = [CallAnswer(question, failure=NO) for question in questions(late)]
         leases_run_out(pk=late[0].pk)
         again = leases.claim(0, uuid4(), {"default": 4})
         assert late[0].pk in {call.pk for call in again}

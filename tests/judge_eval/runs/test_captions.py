@@ -66,7 +66,7 @@ def test_a_config_brings_them_and_a_description_makes_no_other_judge():
     other = lifecycle.create(make_project(), parse(without))
     assert len({*Judge.objects.filter(name="strict").values_list("fingerprint", flat=True)}) == 1
     assert captions(other)[1] == {}
-    assert lifecycle.copied(run).question == QUESTION
+    assert lifecycle.copied_config(run).question == QUESTION
 
 
 def test_the_form_says_both(admin_user):

@@ -212,7 +212,7 @@ def test_before_the_first_figure_the_page_waits_for_it(at):
     client, page = user_client(), f"/runs/{run.pk}/workshop/"
     client.post(f"{page}open")
     answer = client.get(page)
-    assert answer.context["thing"].sentence == "Votes and verdicts are being counted."
+    assert answer.context["advice"].sentence == "Votes and verdicts are being counted."
     assert 'hx-select="#workshop"' in answer.content.decode()
     assert "who is right?" not in text_of(answer)
     counted(run)
