@@ -18,10 +18,10 @@ def milliseconds(draw: Callable[[], object]) -> float:
 
 
 def draw(judges: int, kind: str, form: str) -> None:
-    from humanjudge.charts.graphs import Curve, IntervalRow, Level
-    from humanjudge.charts.labels import SHARE, Axis
-    from humanjudge.charts.matplot import pictures
-    from humanjudge.charts.score_charts import bars, lines
+    from humanjudge.core.charts.graphs import Curve, IntervalRow, Level
+    from humanjudge.core.charts.labels import SHARE, Axis
+    from humanjudge.core.charts.matplot import pictures
+    from humanjudge.core.charts.score_charts import bars, lines
 
     names = [f"judge-{n}" for n in range(judges)]
     values = [0.3 + 0.6 * n / judges for n in range(judges)]

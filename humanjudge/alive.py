@@ -9,7 +9,7 @@ import socket
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
 
-from humanjudge.lib import environment
+from humanjudge.core import environment
 
 # Under these keys the broker holds who said lately that they are alive: see humanjudge.celery.
 ALIVE = "humanjudge:alive:"

@@ -12,7 +12,7 @@ from ninja import NinjaAPI
 from ninja.errors import ValidationError
 from ninja.openapi.schema import OpenAPISchema
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.api.events import router as events
 from judge_eval.api.exchange import imports
 from judge_eval.api.exchange import router as transfer

@@ -27,7 +27,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 from pydantic import BaseModel
 
-from humanjudge.lib.archives import UNREADABLE, check, read
+from humanjudge.core.archives import UNREADABLE, check, read
 from voting.ledger import chain, ledger
 from voting.ledger.bulk_sql import one_moment
 from voting.models import Picture, Project

@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from humanjudge.lib import extensions
+from humanjudge.core import extensions
 from voting.pictures.rendering import PACKAGES
 
 APPS = ("voting", "judge_eval", "reports")

@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest
 
-from humanjudge.http import Context, Problem
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core.http import Context, Problem
+from humanjudge.core.ratelimit import RateLimit
 
 BY_ADDRESS = RateLimit(per_second=1 / 3, burst=30)
 BY_BOTH = RateLimit(per_second=1 / 15, burst=5)

@@ -32,7 +32,7 @@ from granian.rsgi import (  # type: ignore[attr-defined]
 )
 from kombu.transport import redis  # noqa: F401  loaded here, not while the first vote waits
 
-from humanjudge.http import REFUSED
+from humanjudge.core.http import REFUSED
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from csp.constants import NONE, SELF
 from environs import Env
 
+from humanjudge.core import environment
 from humanjudge.launcher import embedded
-from humanjudge.lib import environment
 
 BASE_DIR = environment.ROOT
 
@@ -49,8 +49,8 @@ MIDDLEWARE = [
     "humanjudge.metrics.RequestMetrics",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "humanjudge.http.CompressionMiddleware",
-    "humanjudge.http.content_security_policy",
+    "humanjudge.core.http.CompressionMiddleware",
+    "humanjudge.core.http.content_security_policy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -58,7 +58,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "humanjudge.http.ProblemMiddleware",
+    "humanjudge.core.http.ProblemMiddleware",
 ]
 
 ROOT_URLCONF = "humanjudge.urls"
@@ -80,8 +80,8 @@ TEMPLATES = [
             ],
             "builtins": [
                 "django_htmx.templatetags.django_htmx",
-                "humanjudge.lib.code",
-                "humanjudge.lib.markdown",
+                "humanjudge.core.code",
+                "humanjudge.core.markdown",
                 "judge_eval.web",
                 "reports.projects.page_header",
                 "voting.turns",
@@ -145,7 +145,7 @@ if _bucket:
     }
 STORAGES = {
     "default": _pictures,
-    "staticfiles": {"BACKEND": "humanjudge.lib.static_files.ReadableStaticFiles"},
+    "staticfiles": {"BACKEND": "humanjudge.core.static_files.ReadableStaticFiles"},
 }
 # Pictures and uploads: Django's own default lets everybody on the machine read them.
 FILE_UPLOAD_PERMISSIONS = 0o600
@@ -245,7 +245,7 @@ REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 FLAGGED = "reports.review.services.flagged"
 # What says why a run must not be deleted, where the app above needs it.
 RUN_IN_USE = "reports.grandjury.selectors.deletion_obstacle"
-# What is told of what happens in a project: see humanjudge.lib.domain_events.
+# What is told of what happens in a project: see humanjudge.core.domain_events.
 ANNOUNCE = "reports.webhooks.services.announce"
 # Who writes it into the ledger when the settings of queues, or their project's name, are changed.
 RECORD_QUEUES = "judge_eval.objects.record_changed_queues"
@@ -282,7 +282,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-CSRF_FAILURE_VIEW = "humanjudge.http.csrf_failure"
+CSRF_FAILURE_VIEW = "humanjudge.core.http.csrf_failure"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|metrics)$"]
 # Subdomains are often somebody else's, and a browser that has heard of HSTS cannot be told

@@ -6,8 +6,8 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from humanjudge.api import api, grandjury_api
+from humanjudge.core.http import on_demand
 from humanjudge.health import healthz, metrics
-from humanjudge.http import on_demand
 from humanjudge.login import LoginPage
 
 _openid, _PROVIDER = "voting.openid", "OIDC_ISSUER"
@@ -40,7 +40,7 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
 ]
 
-handler400 = "humanjudge.http.bad_request"
-handler403 = "humanjudge.http.permission_denied"
-handler404 = "humanjudge.http.no_such_page"
-handler500 = "humanjudge.http.server_error"
+handler400 = "humanjudge.core.http.bad_request"
+handler403 = "humanjudge.core.http.permission_denied"
+handler404 = "humanjudge.core.http.no_such_page"
+handler500 = "humanjudge.core.http.server_error"

@@ -21,7 +21,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from humanjudge.http import HtmxRequest, problem
+from humanjudge.core.http import HtmxRequest, problem
 from judge_eval.models import Run
 from voting import access, tuning
 from voting.access import Action

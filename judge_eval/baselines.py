@@ -17,7 +17,7 @@ from itertools import combinations
 from random import Random
 from typing import Final, NamedTuple
 
-from humanjudge.lib.extensions import Extension, Registry
+from humanjudge.core.extensions import Extension, Registry
 from voting.choices import DEFAULT_BALLOT, SWAPPED
 from voting.conversations import assistant_text
 from voting.kinds import joined

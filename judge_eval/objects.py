@@ -17,8 +17,8 @@ from uuid import UUID
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import number_of
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import number_of
 from judge_eval.models import Findings, Run, Verdict
 from judge_eval.selectors import with_costs
 from voting.ledger import ledger

@@ -22,7 +22,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from humanjudge.lib import leases
+from humanjudge.core import leases
 from judge_eval.models import (
     REPEATED,
     Board,

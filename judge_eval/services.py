@@ -14,8 +14,8 @@ from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.extensions import OWN_PACKAGE
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.extensions import OWN_PACKAGE
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.baselines import BASELINES, names_asked
 from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import ONE_MODEL, JudgeSpec, RunConfig

@@ -1,7 +1,7 @@
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from humanjudge.http import on_demand
+from humanjudge.core.http import on_demand
 from judge_eval.pages import (
     board,
     calls,

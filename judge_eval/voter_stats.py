@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db.models import Count, F, Max, Q, Sum
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import duration, number_of
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import duration, number_of
 from judge_eval.models import Findings, Run
 from judge_eval.stats.estimate import Interval, wilson
 from voting.choices import SIDES

@@ -15,10 +15,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
-from humanjudge.http import Context, HtmxRequest, problem
-from humanjudge.lib.citation import Citation, version
-from humanjudge.lib.tables import DASH
-from humanjudge.lib.text import listed, number_of
+from humanjudge.core.citation import Citation, version
+from humanjudge.core.http import Context, HtmxRequest, problem
+from humanjudge.core.tables import DASH
+from humanjudge.core.text import listed, number_of
 from judge_eval.access import refusal
 from judge_eval.findings.few import VotesFirst
 from judge_eval.models import Findings, Judge, Run

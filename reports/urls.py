@@ -1,6 +1,6 @@
 from django.urls import path
 
-from humanjudge.http import on_demand
+from humanjudge.core.http import on_demand
 from reports.grandjury import pages
 from reports.projects import audit, home, members, settings
 from reports.quality import views as quality

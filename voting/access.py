@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from humanjudge.http import LoginNeeded, Problem
+from humanjudge.core.http import LoginNeeded, Problem
 from voting.models import ApiKey, Member, Project
 
 # In `request.META`: the project of the page.

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from humanjudge.lib import strict_json
-from humanjudge.lib.text import UNSTORABLE
+from humanjudge.core import strict_json
+from humanjudge.core.text import UNSTORABLE
 
 ROLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("system", "developer"), "system"),

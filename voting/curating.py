@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from voting.disputes import is_disputed
 from voting.kinds import options_of
 from voting.ledger import ledger

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from pydantic import Field, JsonValue
 
-from humanjudge.lib.text import UNSTORABLE, listed, number_of
-from humanjudge.lib.validation import Line, Part
+from humanjudge.core.text import UNSTORABLE, listed, number_of
+from humanjudge.core.validation import Line, Part
 from voting.choices import (
     CHOICES,
     MILLION,

@@ -29,8 +29,8 @@ from joserfc.errors import JoseError
 from pydantic import BaseModel, Field, field_validator
 from requests import RequestException
 
-from humanjudge.http import Problem
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core.http import Problem
+from humanjudge.core.ratelimit import RateLimit
 from humanjudge.login import slow_down
 from voting.models import Identity
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final, TypeAlias
 
-from humanjudge.lib.text import duration, excerpt, number_of
+from humanjudge.core.text import duration, excerpt, number_of
 from voting.choices import MILLION, PASS_FLAG, ChoiceRow, row_of
 from voting.kinds import (
     COMPARISON,

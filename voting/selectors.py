@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from humanjudge.lib.text import number_of
+from humanjudge.core.text import number_of
 from voting.kinds import kind_of
 from voting.models import (
     NO_VOTE,

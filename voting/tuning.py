@@ -32,7 +32,7 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from humanjudge.http import Problem
+from humanjudge.core.http import Problem
 from voting.ledger import ledger
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Queue, Voter

@@ -18,8 +18,8 @@ from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.ratelimit import RateLimit
 from humanjudge.login import slow_down
 from voting import ballots, services, voters
 from voting.assignment import ballot_for, give_back, next_pairs

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from humanjudge.cli.lines import refusal
-from humanjudge.lib import environment
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core import environment
+from humanjudge.core.strict_json import JsonObject
 
 if TYPE_CHECKING:
     from httpx2 import Response

@@ -23,7 +23,7 @@ from humanjudge.cli.client import (
     run_path,
     trying,
 )
-from humanjudge.lib import strict_json
+from humanjudge.core import strict_json
 from voting.choices import FIXED
 from voting.ledger import chain
 

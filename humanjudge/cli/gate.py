@@ -14,7 +14,7 @@ import click
 from humanjudge.cli import lines
 from humanjudge.cli.client import Client, Code, Failed, connect, filled_fields, run_path, trying
 from humanjudge.cli.commands import FILE, LOOK_SECONDS, humanjudge, reached_by, require_going_on
-from humanjudge.lib.text import number_of
+from humanjudge.core.text import number_of
 
 SHARE = click.FloatRange(0, 1)
 Condition: TypeAlias = str | float | None

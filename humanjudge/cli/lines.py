@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import fixed
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import fixed
 from voting.conversations import latest
 
 # What a server answers, as JSON: the server checks what it says, and this side only shows it.

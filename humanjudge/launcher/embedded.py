@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from humanjudge.core.environment import RefusalError
 from humanjudge.launcher.lifeline import process_alive
-from humanjudge.lib.environment import RefusalError
 
 # A killed start may still be ending its children; see lifeline.py.
 LEFTOVER_SECONDS = 20.0

@@ -11,10 +11,10 @@ from ninja.errors import HttpError
 from ninja.security import HttpBearer
 from pydantic import WithJsonSchema
 
-from humanjudge.lib import strict_json
-from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from humanjudge.core import strict_json
+from humanjudge.core.ratelimit import RateLimit
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import ConfigError, ConfigInvalid
 from humanjudge.login import slow_down
 from judge_eval.access import can
 from judge_eval.models import Run

@@ -13,8 +13,8 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from ninja import Field, Header, Schema
 
-from humanjudge.http import problem
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.http import problem
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.api.access import KeyRouter, Prefix, Problem, key_of, run_of
 from judge_eval.models import RunEvent
 from voting.models import ApiKey

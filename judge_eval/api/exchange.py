@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema, Status
 from ninja.errors import HttpError
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import LONGEST_NAME, ConfigInvalid
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import LONGEST_NAME, ConfigInvalid
 from judge_eval.api.access import (
     KeyRouter,
     Prefix,

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from ninja import Schema
 from ninja.errors import HttpError
 
-from humanjudge.lib import extensions
+from humanjudge.core import extensions
 from judge_eval.api.access import KeyRouter, key_of
 from judge_eval.runs.extension_check import switch
 from judge_eval.selectors import switched_off

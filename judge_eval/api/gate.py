@@ -10,9 +10,9 @@ from ninja import Field, Query, Schema
 from ninja.errors import HttpError
 from pydantic import AfterValidator, ConfigDict, WithJsonSchema
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import fixed, listed, number_of
-from humanjudge.lib.validation import INTEGER, ConfigInvalid, Part, validated
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import fixed, listed, number_of
+from humanjudge.core.validation import INTEGER, ConfigInvalid, Part, validated
 from judge_eval.api.access import KeyRouter, Prefix, key_of, run_of
 from judge_eval.api.votes import Computing, run_to_read
 from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from ninja import Query, Schema
 from pydantic import Field
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.api.access import KeyRouter, key_of
 from voting.models import ApiKey
 

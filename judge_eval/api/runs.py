@@ -14,8 +14,8 @@ from ninja import Field, Schema, Status
 from ninja.errors import HttpError
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import INTEGER, Name, Part, Text, json_schema, validated
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import INTEGER, Name, Part, Text, json_schema, validated
 from judge_eval.api.access import (
     Counts,
     KeyRouter,

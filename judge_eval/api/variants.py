@@ -6,8 +6,8 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Schema
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import Name, json_schema, validated
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import Name, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.findings.few import require_votes_first

@@ -15,8 +15,8 @@ from ninja import Field, Schema
 from ninja.errors import HttpError
 from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
-from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.ratelimit import RateLimit
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.access import is_voting, may_be_stopped, note_seen, visible
 from judge_eval.api.access import (
     Counts,

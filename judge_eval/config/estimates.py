@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, PlainSerializer
 
-from humanjudge.lib.validation import INTEGER, Part
+from humanjudge.core.validation import INTEGER, Part
 from judge_eval.config.run_config import JudgeSpec, RunConfig
 from judge_eval.prompts.judge import Message, messages
 from voting.conversations import messages_of

@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar, Final, Protocol, TypeAlias
 
 from pydantic import Field
 
-from humanjudge.lib.extensions import Extension, Registry
-from humanjudge.lib.validation import Part, Storable
+from humanjudge.core.extensions import Extension, Registry
+from humanjudge.core.validation import Part, Storable
 from judge_eval.config.modes import Helpers, Mistake, NoOptions, Output
 from judge_eval.config.run_config import ONE_MODEL, JudgePart, JudgeSpec
 

@@ -10,9 +10,9 @@ from itertools import combinations
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 from uuid import UUID
 
-from humanjudge.lib.extensions import Extension, Registry
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import Part
+from humanjudge.core.extensions import Extension, Registry
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import Part
 from judge_eval.config.run_config import JUDGE_EVAL, RunConfig
 
 # A path in the config, such as `mode_options.rounds`, and what is wrong there.

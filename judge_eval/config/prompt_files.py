@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from io import StringIO
 from typing import Final, NamedTuple
 
-from humanjudge.lib import strict_json
+from humanjudge.core import strict_json
 from voting.conversations import conversation, messages_of
 
 COLUMNS: Final = ("id", "text", "tags")

@@ -20,9 +20,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import excerpt
-from humanjudge.lib.validation import (
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import excerpt
+from humanjudge.core.validation import (
     INTEGER,
     Caption,
     ConfigError,
@@ -491,7 +491,7 @@ def parse(data: object, also: Iterable[tuple[Place, str]] = ()) -> RunConfig:
     >>> parse({"name": "r", "models": [{"id": "m"}, {"id": ""}], "judge": ["j"], "prompts": ["p"]})
     Traceback (most recent call last):
         ...
-    humanjudge.lib.validation.ConfigInvalid: models[1].id: is empty
+    humanjudge.core.validation.ConfigInvalid: models[1].id: is empty
     judges: is missing
     judge: unknown; did you mean 'judges'?
     """

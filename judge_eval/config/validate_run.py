@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from humanjudge.lib import extensions
-from humanjudge.lib.extensions import Extension, HookFailed, calling
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import excerpt
-from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, Place, meant, validated
+from humanjudge.core import extensions
+from humanjudge.core.extensions import Extension, HookFailed, calling
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import excerpt
+from humanjudge.core.validation import ConfigError, ConfigInvalid, Part, Place, meant, validated
 from judge_eval.baselines import BASELINES, MOST_FREQUENT, is_baseline
 from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.modes import MODES, Mistake
@@ -36,7 +36,7 @@ def validate_run(data: object, off: Collection[str] = ()) -> RunConfig:
     >>> validate_run(run | {"mode": "judge-eval"})
     Traceback (most recent call last):
         ...
-    humanjudge.lib.validation.ConfigInvalid: mode: there is no run mode 'judge-eval'; did you mean \
+    humanjudge.core.validation.ConfigInvalid: mode: there is no run mode 'judge-eval'; did you mean \
 'builtin-judge-eval'?
     """
     absences = list(_absences(data, off)) if isinstance(data, dict) else []

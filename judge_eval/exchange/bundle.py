@@ -20,8 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from humanjudge.lib.strict_json import JsonObject, NotJson, loads
-from humanjudge.lib.validation import Caption
+from humanjudge.core.strict_json import JsonObject, NotJson, loads
+from humanjudge.core.validation import Caption
 from judge_eval.config.run_config import Epsilon
 from voting.choices import MILLION, PASS_FLAG
 from voting.kinds import KINDS, LONGEST_CHOICE, Options

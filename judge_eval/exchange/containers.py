@@ -19,8 +19,8 @@ from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, Final, Literal, NamedTuple, cast, get_args
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from humanjudge.lib.archives import ENCRYPTED, UNREADABLE, read
-from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, JsonObject, loads
+from humanjudge.core.archives import ENCRYPTED, UNREADABLE, read
+from humanjudge.core.strict_json import MAX_RECORD, MOST_COLUMNS, JsonObject, loads
 from judge_eval.exchange.row_models import UnreadableFile
 
 Format = Literal["csv", "json", "jsonl", "parquet", "xlsx", "eval"]

@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 from django.http import StreamingHttpResponse
 from django.utils.text import slugify
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.access import Reader, note_runs_seen
 from judge_eval.exchange import training
 from judge_eval.exchange.export import export_run

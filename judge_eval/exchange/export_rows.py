@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from humanjudge.lib.text import harmless
+from humanjudge.core.text import harmless
 from judge_eval.exchange.import_write import RESERVED_METADATA
 from judge_eval.exchange.row_models import PICKS, SHAPES, Values
 from judge_eval.models import Run, Verdict

@@ -13,7 +13,7 @@ import jmespath  # type: ignore[import-untyped]
 from jmespath.exceptions import JMESPathError  # type: ignore[import-untyped]
 from jmespath.visitor import TreeInterpreter  # type: ignore[import-untyped]
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from voting.conversations import conversation
 
 LONGEST: Final = 1_000

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from math import isfinite
 from typing import Final, TypeAlias
 
-from humanjudge.lib.validation import LONGEST_NAME
+from humanjudge.core.validation import LONGEST_NAME
 from voting.choices import CHOICES, SIDES
 from voting.conversations import conversation, messages_of
 from voting.ledger.decisions import group_name

@@ -25,10 +25,10 @@ from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib import leases
-from humanjudge.lib.child_process import manage
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import ConfigInvalid, validated
+from humanjudge.core import leases
+from humanjudge.core.child_process import manage
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import ConfigInvalid, validated
 from judge_eval.exchange import containers, mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
 from judge_eval.exchange.containers import SourceFile, UnknownFormat, format_of

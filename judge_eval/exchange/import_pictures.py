@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from zipfile import ZipFile, ZipInfo
 
-from humanjudge.lib.archives import ENCRYPTED, MOST_RATIO
+from humanjudge.core.archives import ENCRYPTED, MOST_RATIO
 from judge_eval.exchange.containers import DAMAGED
 from judge_eval.exchange.import_report import ImportTooLarge
 from judge_eval.exchange.row_models import (

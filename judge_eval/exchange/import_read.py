@@ -19,9 +19,9 @@ from django.conf import settings
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import MD5, Concat, Left
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import validated
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import number_of
+from humanjudge.core.validation import validated
 from judge_eval.exchange import fields
 from judge_eval.exchange.drafts import (
     COMPARED,

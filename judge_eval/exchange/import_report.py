@@ -18,9 +18,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from humanjudge.lib.strict_json import NotJson, loads
-from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import INTEGER, Caption, ConfigInvalid, Name, Part, Text
+from humanjudge.core.strict_json import NotJson, loads
+from humanjudge.core.text import number_of
+from humanjudge.core.validation import INTEGER, Caption, ConfigInvalid, Name, Part, Text
 from judge_eval.config.run_config import Epsilon
 from judge_eval.exchange.row_models import Kind, LeftOut, Note, RowError
 from voting.choices import CHOICES

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from humanjudge.lib import leases
+from humanjudge.core import leases
 from judge_eval.access import note_runs_seen
 from judge_eval.exchange import import_scratch
 from judge_eval.exchange.import_report import ImportReport

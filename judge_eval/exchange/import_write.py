@@ -17,8 +17,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import validated
+from humanjudge.core.text import number_of
+from humanjudge.core.validation import validated
 from judge_eval.baselines import BLIND, LONGER_HIGHER, names_for, names_for_single
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS
 from judge_eval.exchange.drafts import PairDraft, by_rule

@@ -11,7 +11,7 @@ from typing import Annotated, Any, BinaryIO, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
+from humanjudge.core.validation import ConfigError, ConfigInvalid, Part, meant, validated
 from judge_eval.baselines import BASELINES, LONGER_HIGHER, RANDOM, always
 from judge_eval.exchange import fields
 from judge_eval.exchange.expressions import Expression, paths_of
@@ -610,7 +610,7 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     >>> parse({"pair": "idx", "tag": "x"})
     Traceback (most recent call last):
         ...
-    humanjudge.lib.validation.ConfigInvalid: mapping.tag: unknown; did you mean 'tags'?
+    humanjudge.core.validation.ConfigInvalid: mapping.tag: unknown; did you mean 'tags'?
     """
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")

@@ -5,7 +5,7 @@ from io import RawIOBase
 from itertools import islice
 from typing import Any, BinaryIO
 
-from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS
+from humanjudge.core.strict_json import MAX_RECORD, MOST_COLUMNS
 from judge_eval.exchange.row_models import UnreadableFile
 
 try:

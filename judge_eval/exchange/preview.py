@@ -19,7 +19,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from humanjudge.lib import extensions
+from humanjudge.core import extensions
 from judge_eval.exchange import containers, fields, mapping
 from judge_eval.exchange.containers import SourceFile
 from judge_eval.exchange.drafts import (

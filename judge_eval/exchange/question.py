@@ -10,8 +10,8 @@ from functools import partial
 from math import inf
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import meant
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import meant
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind

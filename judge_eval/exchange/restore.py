@@ -18,7 +18,7 @@ from django.db import DataError, IntegrityError, transaction
 from django.db.models import Max, ProtectedError, QuerySet
 from django.utils import timezone
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.exchange import bundle
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport

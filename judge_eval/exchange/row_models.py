@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal, TypeAlias, TypeVar, get_origin, ge
 
 from pydantic import Field
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Converter, Label, fact, label
 from voting.choices import SWAPPED, Choice, Side

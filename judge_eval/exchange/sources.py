@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
-from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
-from humanjudge.lib.text import UNSTORABLE, number_of
+from humanjudge.core.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
+from humanjudge.core.text import UNSTORABLE, number_of
 from judge_eval.exchange import containers
 from judge_eval.exchange.fields import is_encodable
 from judge_eval.exchange.row_models import Note, RowError, UnreadableFile, Values

@@ -3,7 +3,7 @@
 docs/extending.md tells how to write one.
 """
 
-from humanjudge.lib.validation import Part
+from humanjudge.core.validation import Part
 from judge_eval.baselines import Baseline, Opinion
 from judge_eval.config.judge_types import Answer, JudgeHelpers, JudgeType, NoVerdict
 from judge_eval.config.modes import Helpers, Output, PlanHelpers, RunMode

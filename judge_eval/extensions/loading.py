@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from humanjudge.lib import extensions
+from humanjudge.core import extensions
 
 # Each makes the registry of a kind.
 from judge_eval import baselines  # noqa: F401

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from humanjudge.lib.text import number_of
+from humanjudge.core.text import number_of
 from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import OfRatings, Unordered
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling

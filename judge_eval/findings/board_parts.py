@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypedDict
 
-from humanjudge.charts.graphs import LineGraph, rating_graph
-from humanjudge.charts.plot import Plot
-from humanjudge.lib.tables import (
+from humanjudge.core.charts.graphs import LineGraph, rating_graph
+from humanjudge.core.charts.plot import Plot
+from humanjudge.core.tables import (
     DASH,
     Cell,
     Head,
@@ -20,7 +20,7 @@ from humanjudge.lib.tables import (
     percent,
     percent_span,
 )
-from humanjudge.lib.text import listed, odds
+from humanjudge.core.text import listed, odds
 from judge_eval import selectors
 from judge_eval.findings.columns import (
     COLUMNS,

@@ -15,9 +15,9 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.child_process import manage
-from humanjudge.lib.domain_events import announce
-from humanjudge.lib.text import listed
+from humanjudge.core.child_process import manage
+from humanjudge.core.domain_events import announce
+from humanjudge.core.text import listed
 from judge_eval.findings.claim_events import claims_that_changed
 from judge_eval.findings.families import Families
 from judge_eval.findings.filters import WHOLE_RUN, Parts, Slice, SliceInvalid

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from django.urls import reverse
 
-from humanjudge.lib.domain_events import Announcement
-from humanjudge.lib.text import odds
+from humanjudge.core.domain_events import Announcement
+from humanjudge.core.text import odds
 from judge_eval.findings.model import Claims, FormerClaims, RunFindings
 from judge_eval.models import Run
 

@@ -11,8 +11,8 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Final, Literal, TypedDict
 
-from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
-from humanjudge.lib.text import fixed, listed, odds, usd
+from humanjudge.core.tables import DASH, Cell, missing, percent, percent_span, span
+from humanjudge.core.text import fixed, listed, odds, usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.findings.ranking import IN_FILE, Elo, elo_of
 from judge_eval.stats.elo import BASELINE

@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from humanjudge.lib.text import listed
+from humanjudge.core.text import listed
 from judge_eval.baselines import most_over_floor
 from judge_eval.findings.agreement import (
     agreement_of,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Final, TypeAlias
 
-from humanjudge.charts.graphs import IntervalRow, Level
-from humanjudge.charts.plot import lay_out_plot
-from humanjudge.http import Context
-from humanjudge.lib.tables import (
+from humanjudge.core.charts.graphs import IntervalRow, Level
+from humanjudge.core.charts.plot import lay_out_plot
+from humanjudge.core.http import Context
+from humanjudge.core.tables import (
     Cell,
     Head,
     Row,
@@ -19,7 +19,7 @@ from humanjudge.lib.tables import (
     signed,
     span,
 )
-from humanjudge.lib.text import fixed, listed, number_of
+from humanjudge.core.text import fixed, listed, number_of
 from judge_eval.findings.columns import Value
 from judge_eval.findings.model import GeneratorRates, JudgeRates, RunFindings
 from judge_eval.stats.estimate import FEWEST_FOR_SAVING, Estimate

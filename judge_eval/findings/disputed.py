@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count
 
-from humanjudge.lib.text import listed, number_of
+from humanjudge.core.text import listed, number_of
 from judge_eval.access import Reader, visible
 from judge_eval.findings.model import DisputedPair
 from judge_eval.models import Judge, Run, Verdict

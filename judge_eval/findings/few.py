@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from humanjudge.http import Problem
+from humanjudge.core.http import Problem
 from judge_eval.access import Reader, hidden_from, is_voting, open_items_with_votes
 from judge_eval.findings.cache import FindingsRequest, request_findings
 from judge_eval.findings.filters import DECIDED, WHOLE_RUN, Slice

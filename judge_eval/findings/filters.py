@@ -13,8 +13,8 @@ from django.db.models import Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, StrIndex
 from pydantic import BaseModel
 
-from humanjudge.http import Problem
-from humanjudge.lib.text import number_of
+from humanjudge.core.http import Problem
+from humanjudge.core.text import number_of
 from judge_eval.models import Run
 from voting.choices import CHOICES, VERDICTS, Choice
 from voting.kinds import COMPARISON, is_ordered, kind_of

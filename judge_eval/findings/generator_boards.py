@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 from django.utils.html import format_html
 
-from humanjudge.http import Context
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, matrix, name_cell
-from humanjudge.lib.text import listed, number_of
+from humanjudge.core.http import Context
+from humanjudge.core.tables import DASH, Cell, Head, Row, Table, matrix, name_cell
+from humanjudge.core.text import listed, number_of
 from judge_eval.findings.columns import share_cell
 from judge_eval.findings.model import PEOPLE, JudgeFindings, Models, RunFindings
 from judge_eval.stats.estimate import ModelBoard, Rating

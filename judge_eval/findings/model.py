@@ -7,8 +7,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import listed
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import listed
 from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import (

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from humanjudge.charts.graphs import (
+from humanjudge.core.charts.graphs import (
     Curve,
     IntervalGraph,
     IntervalRow,
@@ -16,8 +16,8 @@ from humanjudge.charts.graphs import (
     interval_graph,
     line_graph,
 )
-from humanjudge.charts.labels import RATING, SHARE, Axis
-from humanjudge.charts.plot import Plot, PlotScale, lay_out_plot
+from humanjudge.core.charts.labels import RATING, SHARE, Axis
+from humanjudge.core.charts.plot import Plot, PlotScale, lay_out_plot
 from judge_eval.findings.model import AltTest, RunFindings
 from judge_eval.stats.estimate import Interval
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered
+from humanjudge.core.tables import Cell, Head, Row, Table, missing, name_cell, numbered
 from judge_eval.findings.columns import (
     BY_ORDER,
     COLUMNS,

@@ -7,9 +7,9 @@ from django import forms
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.tables import (
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.ratelimit import RateLimit
+from humanjudge.core.tables import (
     DASH,
     Cell,
     Head,
@@ -20,7 +20,7 @@ from humanjudge.lib.tables import (
     percent_span,
     span,
 )
-from humanjudge.lib.text import listed
+from humanjudge.core.text import listed
 from judge_eval.findings.board_parts import p_text
 from judge_eval.findings.cache import FindingsRequest
 from judge_eval.findings.few import findings_for

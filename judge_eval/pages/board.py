@@ -9,10 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.markdown import unbroken
-from humanjudge.lib.tables import Table, sort_link
-from humanjudge.lib.text import listed, number_of
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.markdown import unbroken
+from humanjudge.core.tables import Table, sort_link
+from humanjudge.core.text import listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, has_pairs_left, may_be_stopped, note_runs_seen, voters_of
 from judge_eval.findings.board_parts import comparisons, elo_graph, judge_tables

@@ -8,8 +8,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from humanjudge.http import HtmxRequest, Problem
-from humanjudge.listing import page_of
+from humanjudge.core.http import HtmxRequest, Problem
+from humanjudge.core.listing import page_of
 from judge_eval import selectors
 from judge_eval.access import closed_to, refusal
 from judge_eval.models import Call, Run, Verdict

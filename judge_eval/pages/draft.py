@@ -15,8 +15,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.text import latency, number_of, usd
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.text import latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import hidden_from
 from judge_eval.baselines import most_over_floor

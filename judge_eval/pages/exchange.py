@@ -17,9 +17,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from humanjudge.http import Context, HtmxRequest
-from humanjudge.lib.text import in_words, number_of, ordinal
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.http import Context, HtmxRequest
+from humanjudge.core.text import in_words, number_of, ordinal
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.exchange import (
     export_files,
     import_jobs,

@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from humanjudge.http import Context, Problem
-from humanjudge.lib import extensions
+from humanjudge.core import extensions
+from humanjudge.core.http import Context, Problem
 from judge_eval.models import Extension
 from judge_eval.runs import extension_check
 from voting.access import require, user_of

@@ -10,9 +10,9 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.text import slugify
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import as_csv
-from humanjudge.lib.text import duration, number_of
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.tables import as_csv
+from humanjudge.core.text import duration, number_of
 from judge_eval import selectors
 from judge_eval.findings.cache import FindingsRequest, newer_votes
 from judge_eval.findings.columns import Value, file_rows

@@ -2,7 +2,7 @@
 
 from django.http import HttpResponse
 
-from humanjudge.http import Context, HtmxRequest
+from humanjudge.core.http import Context, HtmxRequest
 from judge_eval.config.modes import wants_votes
 from judge_eval.findings.cache import FindingsRequest
 from judge_eval.findings.corrected_table import corrected_rates

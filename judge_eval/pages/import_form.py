@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 from django import forms
 from django.contrib.auth.models import User
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.exchange import (
     containers,
     fields,

@@ -20,10 +20,10 @@ from django.utils.text import Truncator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import DASH, Cell, percent
-from humanjudge.lib.text import latency, usd
-from humanjudge.listing import Column, Listing, page_of
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.listing import Column, Listing, page_of
+from humanjudge.core.tables import DASH, Cell, percent
+from humanjudge.core.text import latency, usd
 from judge_eval.access import hidden_from, is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of

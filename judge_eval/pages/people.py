@@ -16,13 +16,13 @@ from django.utils.timesince import timesince
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from humanjudge.charts.graphs import IntervalRow
-from humanjudge.charts.plot import lay_out_plot
-from humanjudge.charts.time_graph import votes_graph
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import DASH, Cell, missing, name_cell, percent, span
-from humanjudge.lib.text import number_of
-from humanjudge.listing import Column, Listing, both_ways
+from humanjudge.core.charts.graphs import IntervalRow
+from humanjudge.core.charts.plot import lay_out_plot
+from humanjudge.core.charts.time_graph import votes_graph
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.listing import Column, Listing, both_ways
+from humanjudge.core.tables import DASH, Cell, missing, name_cell, percent, span
+from humanjudge.core.text import number_of
 from judge_eval import services
 from judge_eval.findings.few import VotesFirst, require_votes_first
 from judge_eval.models import Run

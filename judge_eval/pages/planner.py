@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from humanjudge.charts.graphs import Curve, Level, line_graph
-from humanjudge.charts.labels import SHARE, Axis
-from humanjudge.http import Context, Problem
-from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent
-from humanjudge.lib.text import number_of
+from humanjudge.core.charts.graphs import Curve, Level, line_graph
+from humanjudge.core.charts.labels import SHARE, Axis
+from humanjudge.core.http import Context, Problem
+from humanjudge.core.ratelimit import RateLimit
+from humanjudge.core.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent
+from humanjudge.core.text import number_of
 from judge_eval.findings.corrected_table import LEAST_SAVING
 from judge_eval.findings.pictures import draw
 from judge_eval.stats import items_needed

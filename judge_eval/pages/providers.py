@@ -13,8 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from pydantic import RootModel
 
-from humanjudge.http import Context, HtmxRequest, Problem, problem
-from humanjudge.lib.validation import ConfigInvalid, Name, validated
+from humanjudge.core.http import Context, HtmxRequest, Problem, problem
+from humanjudge.core.validation import ConfigInvalid, Name, validated
 from judge_eval.config.estimates import Price
 from judge_eval.config.run_config import DEFAULT_PROVIDER
 from judge_eval.models import Call, Judge, Provider, Run

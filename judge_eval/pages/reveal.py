@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import percent
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.tables import percent
 from judge_eval.models import Verdict
 from judge_eval.pages.pairs import picks_of
 from judge_eval.selectors import verdicts_on

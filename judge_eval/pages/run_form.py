@@ -15,9 +15,9 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.html import format_html
 
-from humanjudge.http import Context, Problem
-from humanjudge.lib import strict_json
-from humanjudge.lib.validation import validated
+from humanjudge.core import strict_json
+from humanjudge.core.http import Context, Problem
+from humanjudge.core.validation import validated
 from judge_eval.baselines import (
     BASELINES,
     LONGER_HIGHER,

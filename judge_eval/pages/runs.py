@@ -21,10 +21,10 @@ from django.utils.html import format_html, format_html_join
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from humanjudge.http import Context, HtmxRequest, Problem, problem
-from humanjudge.lib.tables import Cell, name_cell
-from humanjudge.lib.text import duration, latency, number_of, usd
-from humanjudge.listing import Column, Listing
+from humanjudge.core.http import Context, HtmxRequest, Problem, problem
+from humanjudge.core.listing import Column, Listing
+from humanjudge.core.tables import Cell, name_cell
+from humanjudge.core.text import duration, latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
 from judge_eval.models import Call, Judge, Provider, Run

@@ -14,10 +14,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django_htmx.http import trigger_client_event
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import Cell, percent
-from humanjudge.lib.text import listed, number_of
-from humanjudge.lib.validation import ConfigInvalid, validated
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.tables import Cell, percent
+from humanjudge.core.text import listed, number_of
+from humanjudge.core.validation import ConfigInvalid, validated
 from judge_eval.config.run_config import (
     MOST_EXAMPLES,
     MOST_REPEATS,

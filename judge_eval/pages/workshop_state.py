@@ -6,10 +6,10 @@ from typing import Final
 
 from django.urls import reverse
 
-from humanjudge.charts.graphs import IntervalRow, Level
-from humanjudge.charts.plot import Plot, lay_out_plot
-from humanjudge.lib.tables import percent, percent_span, signed
-from humanjudge.lib.text import number_of, odds
+from humanjudge.core.charts.graphs import IntervalRow, Level
+from humanjudge.core.charts.plot import Plot, lay_out_plot
+from humanjudge.core.tables import percent, percent_span, signed
+from humanjudge.core.text import number_of, odds
 from judge_eval.findings.held_out_check import HeldOutCheck
 from judge_eval.findings.workshop import TuningFigures, VariantFigure
 from judge_eval.models import Judge, Run

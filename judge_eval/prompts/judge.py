@@ -14,7 +14,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from voting.conversations import messages_of, titled
 from voting.kinds import COMPARISON, Noun, kind_of
 

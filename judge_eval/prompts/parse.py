@@ -18,8 +18,8 @@ from contextlib import suppress
 from html import unescape
 from typing import Any, Final, NamedTuple
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import excerpt
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import excerpt
 from judge_eval.prompts.judge import JudgeQuestion
 from voting.choices import CHOICES, PASSES_FROM, SIDES, TABLE
 from voting.kinds import Noun, joined, kind_of

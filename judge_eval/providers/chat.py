@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.providers.errors import (
     RAW_LIMIT,
     CallFailed,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, Strict, TypeAdapter, ValidationError
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.providers.chat import Endpoint, exchange
 from judge_eval.providers.errors import CallFailed, malformed
 from judge_eval.stats.similarity import EmbeddingFailed

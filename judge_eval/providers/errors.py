@@ -8,8 +8,8 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import UNSTORABLE
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import UNSTORABLE
 
 RAW_LIMIT = 20_000
 LONGEST_WAIT_S = 600.0

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from humanjudge.lib.extensions import OWN_PACKAGE, Extension, HookFailed, Registry, calling
+from humanjudge.core.extensions import OWN_PACKAGE, Extension, HookFailed, Registry, calling
 from judge_eval.providers.chat import NO_KEY, ChatReply, ChatRequest, Endpoint, chat
 from judge_eval.providers.errors import CallFailed
 

@@ -17,8 +17,8 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TypeAlias
 from urllib.parse import quote, urlsplit
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import excerpt
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import excerpt
 from judge_eval.providers.errors import CallFailed
 
 REPLY_LIMIT = 10 * 1024 * 1024

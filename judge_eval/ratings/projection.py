@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS

@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from humanjudge.lib.text import number_of
+from humanjudge.core.text import number_of
 from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs import leases, state
 from judge_eval.runs.lifecycle import LifecycleRefused

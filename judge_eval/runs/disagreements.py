@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
-from humanjudge.http import Problem
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.http import Problem
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.access import PAIR_IS_OPEN, Reader, closed_to, hidden_from
 from judge_eval.models import SLIP_BEGINS, DisagreementTag, Judge, Run, Verdict
 from voting import services, tuning

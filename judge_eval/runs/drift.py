@@ -28,10 +28,10 @@ from django.db.models import F, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from humanjudge.lib.domain_events import Announcement, announce
-from humanjudge.lib.extensions import HookFailed
-from humanjudge.lib.leases import claim, release
-from humanjudge.lib.text import listed, number_of, odds, usd
+from humanjudge.core.domain_events import Announcement, announce
+from humanjudge.core.extensions import HookFailed
+from humanjudge.core.leases import claim, release
+from humanjudge.core.text import listed, number_of, odds, usd
 from judge_eval.config.judge_types import NoVerdict
 from judge_eval.config.run_config import JudgePart
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch

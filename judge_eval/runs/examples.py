@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from humanjudge.core.validation import ConfigError, ConfigInvalid
 from judge_eval.config.run_config import MOST_EXAMPLES, ExampleItem, JoiningJudges
 from judge_eval.models import Run
 from voting.disputes import lacks_majority, majority

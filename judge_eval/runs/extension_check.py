@@ -5,8 +5,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import ConfigError, ConfigInvalid
 from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import RunConfig
 from judge_eval.config.validate_run import TURNED_OFF, absence_reason, absent, validate_run

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from humanjudge.lib.extensions import Extension, HookFailed, storable
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import StorableJson
+from humanjudge.core.extensions import Extension, HookFailed, storable
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import StorableJson
 from judge_eval.config.judge_types import Answer
 from judge_eval.config.modes import Output
 from judge_eval.config.run_config import JudgePart

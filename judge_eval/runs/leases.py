@@ -19,7 +19,7 @@ from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from humanjudge.lib import leases
+from humanjudge.core import leases
 from humanjudge.metrics import count
 from judge_eval.models import TRIALS, Call, Provider, Run
 from voting.models import Item

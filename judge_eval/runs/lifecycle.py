@@ -12,9 +12,9 @@ from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet, Sum
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.extensions import HookFailed, calling
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import listed, number_of
+from humanjudge.core.extensions import HookFailed, calling
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import listed, number_of
 from judge_eval.baselines import is_baseline
 from judge_eval.config.estimates import Estimate, estimate
 from judge_eval.config.run_config import (

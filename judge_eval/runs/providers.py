@@ -17,8 +17,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from pydantic import AfterValidator, Field
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import ConfigInvalid, Line, Name, Part, validated
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import ConfigInvalid, Line, Name, Part, validated
 from judge_eval.config.estimates import Price, Prices
 from judge_eval.models import Provider, validate_base_url, validate_key_variable
 from judge_eval.providers.chat import NO_KEY, Endpoint

@@ -13,8 +13,8 @@ from django.db import connection, transaction
 from django.db.models import JSONField, Model, Q, QuerySet
 from django.utils import timezone
 
-from humanjudge.lib.leases import free
-from humanjudge.lib.text import number_of
+from humanjudge.core.leases import free
+from humanjudge.core.text import number_of
 from humanjudge.metrics import count
 from judge_eval.models import Call, Run
 from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict

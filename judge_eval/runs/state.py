@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.domain_events import Announcement, announce
-from humanjudge.lib.extensions import HookFailed, calling
-from humanjudge.lib.leases import free, renew
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import number_of
+from humanjudge.core.domain_events import Announcement, announce
+from humanjudge.core.extensions import HookFailed, calling
+from humanjudge.core.leases import free, renew
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import number_of
 from judge_eval.config.modes import MODES, RunMode, modes_without_votes
 from judge_eval.config.run_config import JUDGE_EVAL, old_name
 from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict

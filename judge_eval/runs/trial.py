@@ -17,7 +17,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.text import excerpt, latency, number_of, usd
+from humanjudge.core.text import excerpt, latency, number_of, usd
 from judge_eval.config.estimates import cost
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.providers import protocols

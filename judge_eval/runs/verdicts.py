@@ -15,8 +15,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from pydantic import TypeAdapter
 
-from humanjudge.lib.extensions import HookFailed, calling, storable
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.extensions import HookFailed, calling, storable
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
 from judge_eval.config.judge_types import JUDGE_TYPES, Answer, JudgeType, NoVerdict
 from judge_eval.config.run_config import ONE_MODEL, JudgePart, JudgeSpec, RunConfig, parse

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from humanjudge.lib.text import fixed
+from humanjudge.core.text import fixed
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import require
 from judge_eval.stats.judge_figures import ratio

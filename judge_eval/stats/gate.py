@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Literal, TypeAlias
 
-from humanjudge.lib.text import fixed
+from humanjudge.core.text import fixed
 from judge_eval.stats.estimate import Estimate
 
 WITHHELD: Final = "there is no interval"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from humanjudge.lib.extensions import Extension, Registry, imported
+from humanjudge.core.extensions import Extension, Registry, imported
 from judge_eval.stats.estimate import require
 
 if TYPE_CHECKING:

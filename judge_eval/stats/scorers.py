@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import number_of
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import number_of
 from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
 from judge_eval.stats.estimate import Estimate, check_option, no_figure

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from humanjudge.lib.text import fixed, listed, number_of, odds
+from humanjudge.core.text import fixed, listed, number_of, odds
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import tie_group_members
 from judge_eval.stats.claims import JudgeClaims

@@ -10,8 +10,8 @@ from ninja import Schema
 from ninja.errors import HttpError
 from pydantic import Field
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import json_schema
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import json_schema
 from judge_eval.access import hidden_from
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.findings.few import require_votes_first

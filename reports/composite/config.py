@@ -8,8 +8,8 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import Line, Part, Place, alone, validated
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import Line, Part, Place, alone, validated
 from judge_eval.exchange.fields import Unfit, number
 
 LARGEST: Final = 1_000_000_000

@@ -11,9 +11,9 @@ from django.forms.boundfield import BoundField
 from django.http import QueryDict
 from django.utils.html import format_html
 
-from humanjudge.http import Context
-from humanjudge.lib import strict_json
-from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from humanjudge.core import strict_json
+from humanjudge.core.http import Context
+from humanjudge.core.validation import ConfigError, ConfigInvalid
 from judge_eval.models import Run
 from reports.composite.config import LONGEST_NAME, NAME, CompositeConfig, source_in_words
 from reports.composite.sources import offered, read_config

@@ -16,9 +16,9 @@ from django.db import transaction
 from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import TruncQuarter
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import listed
-from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import listed
+from humanjudge.core.validation import ConfigError, ConfigInvalid
 from judge_eval.findings.filters import WHOLE_RUN, Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.selectors import counts_as_judge

@@ -10,9 +10,9 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import DASH, percent
-from humanjudge.lib.text import listed, number_of
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.tables import DASH, percent
+from humanjudge.core.text import listed, number_of
 from judge_eval.access import can, hidden_from
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.few import require_votes_first

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from humanjudge.lib.text import excerpt
+from humanjudge.core.text import excerpt
 
 Row: TypeAlias = Mapping[str, Any]
 # Rows, or a frame that turns itself into rows.

@@ -14,9 +14,9 @@ from ninja import Field, Query, Schema, Status
 from ninja.errors import HttpError
 from pydantic import AfterValidator, BaseModel
 
-from humanjudge.http import Problem
-from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.validation import INTEGER, ConfigInvalid, Name, Storable, StorableJson, Text
+from humanjudge.core.http import Problem
+from humanjudge.core.ratelimit import RateLimit
+from humanjudge.core.validation import INTEGER, ConfigInvalid, Name, Storable, StorableJson, Text
 from humanjudge.login import address_of
 from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import selectors, services

@@ -8,8 +8,8 @@ from django.utils import timezone
 from ninja import Field, Schema
 from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import INTEGER, ConfigInvalid
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import INTEGER, ConfigInvalid
 from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import analysis, selectors
 from reports.grandjury.api import EITHER_KEY, insist_on_patience

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from humanjudge.http import Context
+from humanjudge.core.http import Context
 from reports.grandjury import selectors, services
 from reports.models import Benchmark, TracedModel
 from voting.access import (

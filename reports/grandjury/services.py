@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.models import Run
 from judge_eval.objects import UNPLACED
 from judge_eval.runs.verdicts import verdicts_entry

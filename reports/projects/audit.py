@@ -17,10 +17,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from humanjudge.http import Context
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import listed, number_of
-from humanjudge.listing import Column, Listing
+from humanjudge.core.http import Context
+from humanjudge.core.listing import Column, Listing
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import listed, number_of
 from judge_eval.access import hidden_from
 from judge_eval.models import Judge, Run
 from judge_eval.selectors import Ambiguous, by_prefix

@@ -17,9 +17,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from humanjudge.charts.plot import Plot
-from humanjudge.http import Context
-from humanjudge.lib.text import number_of
+from humanjudge.core.charts.plot import Plot
+from humanjudge.core.http import Context
+from humanjudge.core.text import number_of
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.pictures import plot_of

@@ -19,10 +19,10 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.timesince import timesince
 
-from humanjudge.http import Context, Problem
-from humanjudge.lib.tables import DASH, Cell, name_cell
-from humanjudge.lib.text import listed, number_of
-from humanjudge.listing import Column, Listing, matching, page_of, searched_words
+from humanjudge.core.http import Context, Problem
+from humanjudge.core.listing import Column, Listing, matching, page_of, searched_words
+from humanjudge.core.tables import DASH, Cell, name_cell
+from humanjudge.core.text import listed, number_of
 from judge_eval.models import Run
 from judge_eval.web import invites_address
 from reports.projects.page_header import project_action, project_page

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from humanjudge.http import Context
+from humanjudge.core.http import Context
 from judge_eval.web import Tab
 from voting.access import Action, can, require
 from voting.models import Project

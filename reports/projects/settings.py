@@ -13,10 +13,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
-from humanjudge.http import Context, Problem
-from humanjudge.lib.tables import DASH, Cell, name_cell
-from humanjudge.lib.text import listed
-from humanjudge.listing import Column, Listing
+from humanjudge.core.http import Context, Problem
+from humanjudge.core.listing import Column, Listing
+from humanjudge.core.tables import DASH, Cell, name_cell
+from humanjudge.core.text import listed
 from judge_eval.findings.cache import set_families
 from judge_eval.findings.families import parse_families
 from judge_eval.runs.deletion import replies_older_than, set_retention

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Schema
 
-from humanjudge.lib.validation import ConfigInvalid, Part, json_schema, validated
+from humanjudge.core.validation import ConfigInvalid, Part, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, keep_blind, key_of, project_of
 from judge_eval.findings.few import require_votes_first_in_project
 from judge_eval.models import Run

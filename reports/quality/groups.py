@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from humanjudge.lib.tables import (
+from humanjudge.core.tables import (
     Cell,
     Head,
     Row,

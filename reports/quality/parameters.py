@@ -9,8 +9,8 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 from pydantic import Field
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import INTEGER, Part, validated
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import INTEGER, Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.ledger import Fact

@@ -14,8 +14,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, F, Field, Func, OuterRef, Q, QuerySet
 
-from humanjudge.charts.time_graph import Point
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.charts.time_graph import Point
+from humanjudge.core.strict_json import JsonObject
 from judge_eval.models import Import
 from judge_eval.stats.elo import graph_stride
 from reports.models import FOLDED_VOTES, Quality, QualityPoint

@@ -15,12 +15,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from humanjudge.charts.time_graph import Point, QualityGraph, quality_graph
-from humanjudge.http import Context, HtmxRequest
-from humanjudge.lib.tables import DASH, Cell, percent, percent_span
-from humanjudge.lib.text import duration, number_of
-from humanjudge.lib.validation import ConfigInvalid, validated
-from humanjudge.listing import Column, Listing
+from humanjudge.core.charts.time_graph import Point, QualityGraph, quality_graph
+from humanjudge.core.http import Context, HtmxRequest
+from humanjudge.core.listing import Column, Listing
+from humanjudge.core.tables import DASH, Cell, percent, percent_span
+from humanjudge.core.text import duration, number_of
+from humanjudge.core.validation import ConfigInvalid, validated
 from judge_eval.access import open_items_with_votes
 from judge_eval.findings.few import require_votes_first_in_project
 from judge_eval.stats.estimate import wilson

@@ -9,7 +9,7 @@ from django.urls import reverse
 from ninja import Field, Path, Schema, Status
 from ninja.errors import HttpError
 
-from humanjudge.lib.validation import INTEGER, Name, Part, json_schema
+from humanjudge.core.validation import INTEGER, Name, Part, json_schema
 from judge_eval.access import can
 from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, project_of, run_of
 from judge_eval.findings.few import require_votes_first

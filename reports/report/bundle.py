@@ -24,9 +24,9 @@ from zipfile import ZIP_DEFLATED, ZipExtFile, ZipFile
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from humanjudge.lib.archives import UNREADABLE, check, read
-from humanjudge.lib.strict_json import JsonObject, loads
-from humanjudge.lib.text import number_of
+from humanjudge.core.archives import UNREADABLE, check, read
+from humanjudge.core.strict_json import JsonObject, loads
+from humanjudge.core.text import number_of
 from judge_eval.exchange.bundle import BundleError, End
 from judge_eval.exchange.export import LedgerNotWhole, project_ledger, project_rows
 from judge_eval.exchange.restore import Restoring

@@ -11,9 +11,9 @@ from typing import Final
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from humanjudge.charts.time_graph import votes_graph
-from humanjudge.lib.tables import as_csv, percent, percent_span
-from humanjudge.lib.text import number_of
+from humanjudge.core.charts.time_graph import votes_graph
+from humanjudge.core.tables import as_csv, percent, percent_span
+from humanjudge.core.text import number_of
 from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.model import WINNER, RunFindings
 from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, draw, graph_of

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from humanjudge.http import Context
+from humanjudge.core.http import Context
 from judge_eval.models import Run
 from judge_eval.web import find_run
 from reports.models import FrozenRows, Share

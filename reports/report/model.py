@@ -11,9 +11,9 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from humanjudge.charts.time_graph import Point, QualityGraph, quality_graph
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import number_of
+from humanjudge.core.charts.time_graph import Point, QualityGraph, quality_graph
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import number_of
 from judge_eval.findings.model import RunFindings
 from reports.quality.groups import QualityOfGroup
 from reports.quality.score import start_weight

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from humanjudge.charts.time_graph import votes_graph
-from humanjudge.http import Context
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, percent_span
-from humanjudge.lib.text import fixed, listed, number_of
-from humanjudge.listing import Column, Listing
+from humanjudge.core.charts.time_graph import votes_graph
+from humanjudge.core.http import Context
+from humanjudge.core.listing import Column, Listing
+from humanjudge.core.tables import DASH, Cell, Head, Row, Table, name_cell, percent, percent_span
+from humanjudge.core.text import fixed, listed, number_of
 from judge_eval.findings.columns import MAIN_COLUMNS, Value, elo_cell
 from judge_eval.findings.corrected_table import corrected_rates
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table

@@ -27,9 +27,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from pydantic import ValidationError
 
-from humanjudge.http import Context, Problem, problem
-from humanjudge.lib.citation import Citation, version
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core.citation import Citation, version
+from humanjudge.core.http import Context, Problem, problem
+from humanjudge.core.ratelimit import RateLimit
 from humanjudge.login import slow_down
 from judge_eval.access import VOTE_FIRST, has_pairs_left, note_runs_seen, visible, voters_of
 from judge_eval.findings.disputed import outputs_beginning, pairs_beginning

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
-from humanjudge.charts.style import MOST_LETTERS, GivenStyle, StyleRefused, settings_of
-from humanjudge.lib import strict_json
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.validation import (
+from humanjudge.core import strict_json
+from humanjudge.core.charts.style import MOST_LETTERS, GivenStyle, StyleRefused, settings_of
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.validation import (
     ConfigError,
     ConfigInvalid,
     Name,

@@ -23,12 +23,12 @@ from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from humanjudge.charts.graphs import Curve, IntervalRow, Level, ends_of
-from humanjudge.charts.labels import SCORE, Axis
-from humanjudge.charts.matplot import Chart, pictures
-from humanjudge.charts.score_charts import Versus, bars, grouped, lines
-from humanjudge.charts.style import GivenStyle, StyleRefused
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.charts.graphs import Curve, IntervalRow, Level, ends_of
+from humanjudge.core.charts.labels import SCORE, Axis
+from humanjudge.core.charts.matplot import Chart, pictures
+from humanjudge.core.charts.score_charts import Versus, bars, grouped, lines
+from humanjudge.core.charts.style import GivenStyle, StyleRefused
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.findings.load import RunLabels, labels_of
 from judge_eval.findings.model import WINNER
 from judge_eval.models import Run, Verdict

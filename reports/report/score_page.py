@@ -10,8 +10,8 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from humanjudge.http import Context
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
+from humanjudge.core.http import Context
+from humanjudge.core.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from judge_eval.stats import AltTestScorer, Estimate, MetricConfig, ScoreResult, epsilon_advice
 from reports.report.model import PEOPLE
 from reports.report.score_table import (

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from django.utils.text import capfirst
 
-from humanjudge.http import Context
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
-from humanjudge.lib.text import fixed, listed
+from humanjudge.core.http import Context
+from humanjudge.core.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
+from humanjudge.core.text import fixed, listed
 
 # Of its names only what is used is imported: pages show tables and compute nothing.
 from judge_eval import stats

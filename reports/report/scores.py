@@ -22,9 +22,9 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from humanjudge.celery import enqueue
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib import leases
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core import leases
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.few import require_votes_first
 from judge_eval.findings.filters import Slice

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import F
 from pydantic import ValidationError
 
-from humanjudge.lib.text import number_of
+from humanjudge.core.text import number_of
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Findings, Run
 from reports.models import Share

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja import Body, Field, Schema, Status
 from ninja.errors import HttpError
 
-from humanjudge.lib.validation import Text
+from humanjudge.core.validation import Text
 from judge_eval.api.access import KeyRouter, insist, keep_blind, key_of
 from reports.models import Review
 from reports.review import services

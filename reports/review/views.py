@@ -21,10 +21,10 @@ from django.utils.timesince import timesince
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import Cell, name_cell
-from humanjudge.lib.text import number_of
-from humanjudge.listing import Column, Listing
+from humanjudge.core.http import Context, HtmxRequest, Problem
+from humanjudge.core.listing import Column, Listing
+from humanjudge.core.tables import Cell, name_cell
+from humanjudge.core.text import number_of
 from judge_eval.access import refusal
 from judge_eval.models import Verdict
 from judge_eval.selectors import verdicts_on

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 
-from humanjudge.lib.domain_events import Announcement, Data
+from humanjudge.core.domain_events import Announcement, Data
 from reports.models import PublishedHead
 from reports.webhooks.services import announce, listeners
 from voting.models import Project

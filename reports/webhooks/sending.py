@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib import leases
+from humanjudge.core import leases
 from judge_eval.providers.transport import Connection, trust
 from reports.models import Delivery, Webhook
 from reports.webhooks.addresses import AddressRefused, Target, checked, target_of

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.domain_events import Announcement, Data
+from humanjudge.core.domain_events import Announcement, Data
 from reports.models import Delivery, Quality, Webhook
 from reports.webhooks.addresses import checked, target_of
 from voting.changes import note_change

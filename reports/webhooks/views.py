@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from humanjudge.http import Context, Problem
-from humanjudge.lib.text import duration
+from humanjudge.core.http import Context, Problem
+from humanjudge.core.text import duration
 from reports.models import Delivery, Webhook
 from reports.webhooks import services
 from reports.webhooks.addresses import AddressRefused

@@ -14,7 +14,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connection, transaction
 from schemathesis.core.parameters import ParameterLocation
 
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core.ratelimit import RateLimit
 from judge_eval.api import access, events
 from judge_eval.models import Call, DisagreementTag, Import
 from judge_eval.runs import exclusion, lifecycle, state, variants

@@ -48,7 +48,7 @@ from pydantic import (
     TypeAdapter,
 )
 
-from humanjudge.lib.strict_json import JsonObject
+from humanjudge.core.strict_json import JsonObject
 
 Action: TypeAlias = Literal["exclude", "keep", "another_round", "note", "send_back", "reverse"]
 # What settles whether the votes on an item count; the others only add to it.

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db.models import QuerySet
 
-from humanjudge.lib import leases
+from humanjudge.core import leases
 from voting.models import Inference, Picture
 from voting.pictures.rendering import RenderedPicture, RendererMissing, render
 from voting.pictures.screening import RenderingFailed

@@ -28,11 +28,11 @@ from django.utils.module_loading import import_string
 
 from humanjudge.alive import healthz
 from humanjudge.celery import app
+from humanjudge.core.environment import PROGRAM, RefusalError
+from humanjudge.core.strict_json import JsonObject
 from humanjudge.launcher import embedded, programs
 from humanjudge.launcher.embedded import refusing
 from humanjudge.launcher.supervisor import CAN_FORK, Child, Supervisor
-from humanjudge.lib.environment import PROGRAM, RefusalError
-from humanjudge.lib.strict_json import JsonObject
 
 BROKER_SECONDS = 60
 HEALTH_SECONDS = 90

@@ -12,7 +12,7 @@ from itertools import islice
 from types import ModuleType
 from typing import BinaryIO, Final
 
-from humanjudge.lib.extensions import OWN_PACKAGE, Extension, HookFailed, Registry, calling
+from humanjudge.core.extensions import OWN_PACKAGE, Extension, HookFailed, Registry, calling
 from judge_eval.exchange.formats import (
     alpacaeval,
     alttest,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import BinaryIO
 
-from humanjudge.lib.strict_json import Cursor, NotJson
+from humanjudge.core.strict_json import Cursor, NotJson
 from judge_eval.exchange.mapping import own_rows
 from judge_eval.exchange.row_models import Item, LeftOut, MadeUp, RowError
 

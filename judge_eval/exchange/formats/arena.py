@@ -18,7 +18,7 @@ Kaggle competition "LMSYS - Chatbot Arena Human Preference Predictions", 2024.
 from collections.abc import Iterator
 from typing import Any
 
-from humanjudge.lib.strict_json import loads
+from humanjudge.core.strict_json import loads
 from judge_eval.exchange.formats.shapes import moment, pair, tags
 from judge_eval.exchange.row_models import InvalidField, MadeUp, Values, checked, need, plain
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import BinaryIO, TypeAlias
 
-from humanjudge.lib.strict_json import NotJson, loads
+from humanjudge.core.strict_json import NotJson, loads
 from judge_eval.exchange.formats.shapes import content_of, nested_as, objects, parsed, single
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, MadeUp, Values

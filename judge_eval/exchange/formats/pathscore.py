@@ -15,7 +15,7 @@ the exact rules stand in docs/scoring.md.
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from humanjudge.lib.strict_json import Cursor, NotJson, loads
+from humanjudge.core.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.containers import format_of
 from judge_eval.exchange.formats import shapes
 from judge_eval.exchange.mapping import rows_of

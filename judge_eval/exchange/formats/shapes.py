@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, Final
 
-from humanjudge.lib.strict_json import NotJson, loads
+from humanjudge.core.strict_json import NotJson, loads
 from judge_eval.exchange import fields
 from judge_eval.exchange.row_models import InvalidField, Values, checked
 from voting.choices import SWAPPED

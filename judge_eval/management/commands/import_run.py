@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.db.models import ProtectedError
 
-from humanjudge.lib.strict_json import JsonObject, loads
-from humanjudge.lib.validation import ConfigInvalid, json_schema
+from humanjudge.core.strict_json import JsonObject, loads
+from humanjudge.core.validation import ConfigInvalid, json_schema
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.containers import Format, SourceFile
 from judge_eval.exchange.import_report import ImportOptions, ImportReport, json_text

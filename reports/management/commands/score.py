@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.models import Run
 from judge_eval.runs.providers import make_embedder
 from judge_eval.selectors import Ambiguous, by_prefix, switched_off

@@ -14,7 +14,7 @@ import humanjudge
 from humanjudge.cli import client
 from humanjudge.cli.client import Client, Code, Failed
 from humanjudge.cli.main import complete, main
-from humanjudge.lib import environment
+from humanjudge.core import environment
 
 
 @contextmanager

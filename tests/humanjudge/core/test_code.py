@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.lib import code
-from humanjudge.lib.code import highlighted
+from humanjudge.core import code
+from humanjudge.core.code import highlighted
 from judge_eval.prompts.parse import extract
 from voting.models import Inference
 

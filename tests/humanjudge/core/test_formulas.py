@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.lib import formulas
-from humanjudge.lib.markdown import render
+from humanjudge.core import formulas
+from humanjudge.core.markdown import render
 from tests.humanjudge.core.test_markdown import Seen
 
 

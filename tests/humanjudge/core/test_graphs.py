@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.charts.graphs import (
+from humanjudge.core.charts.graphs import (
     LABEL_GAP,
     LEADING,
     LEAST_HEIGHT,
@@ -17,9 +17,9 @@ from humanjudge.charts.graphs import (
     interval_graph,
     line_graph,
 )
-from humanjudge.charts.graphs import rating_graph as draw
-from humanjudge.charts.labels import RATING, SHARE, Axis
-from humanjudge.charts.plot import lay_out_plot
+from humanjudge.core.charts.graphs import rating_graph as draw
+from humanjudge.core.charts.labels import RATING, SHARE, Axis
+from humanjudge.core.charts.plot import lay_out_plot
 
 
 def intervals(rows, levels=(), **options):

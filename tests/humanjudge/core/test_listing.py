@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from humanjudge.http import Problem
-from humanjudge.lib.tables import Cell, name_cell
-from humanjudge.listing import Column, Listing, both_ways
+from humanjudge.core.http import Problem
+from humanjudge.core.listing import Column, Listing, both_ways
+from humanjudge.core.tables import Cell, name_cell
 
 
 @dataclass

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.lib import formulas
-from humanjudge.lib.markdown import render, render_line, source, with_source
+from humanjudge.core import formulas
+from humanjudge.core.markdown import render, render_line, source, with_source
 
 TAGS = formulas.TAGS | set(
     "a p br hr em strong s code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 "

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.lib import ratelimit
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core import ratelimit
+from humanjudge.core.ratelimit import RateLimit
 
 
 class Clock:

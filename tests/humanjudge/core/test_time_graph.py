@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from humanjudge.charts.time_graph import TABLE_ROWS, Point, quality_graph
+from humanjudge.core.charts.time_graph import TABLE_ROWS, Point, quality_graph
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

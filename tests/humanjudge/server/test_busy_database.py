@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, OperationalError, connection
 from django.test import Client
 
-from humanjudge.http import is_busy
+from humanjudge.core.http import is_busy
 from tests.helpers.pages import post_vote
 from tests.makers import key_client, make_invite, make_key, make_run, make_voter, pairs_of
 from tests.makers import voter_client as client_of

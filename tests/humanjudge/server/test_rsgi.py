@@ -8,7 +8,7 @@ import pytest
 from granian.rsgi import ProtocolClosed
 
 from humanjudge import rsgi
-from humanjudge.http import REFUSED
+from humanjudge.core.http import REFUSED
 
 FORM = b"application/x-www-form-urlencoded"
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core.ratelimit import RateLimit
 from judge_eval.findings.alt_test import answers_of
 from judge_eval.findings.filters import WHOLE_RUN
 from judge_eval.findings.model import AltTest, AltTestJudge

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from humanjudge.lib.tables import DASH
+from humanjudge.core.tables import DASH
 from judge_eval.findings.columns import (
     COLUMNS,
     FILE_COLUMNS,

@@ -11,7 +11,7 @@ from django.db.models.functions import Concat
 from django.test import Client
 from django.utils import timezone
 
-from humanjudge.lib.tables import DASH
+from humanjudge.core.tables import DASH
 from judge_eval.findings import cache
 from judge_eval.findings.columns import PENDING
 from judge_eval.models import Findings, Judge, JudgeRating, Run

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from humanjudge.cli.lines import result_lines
-from humanjudge.lib.tables import DASH
+from humanjudge.core.tables import DASH
 from judge_eval.demo import content
 from judge_eval.demo.content import PANDALM, XSTEST
 from judge_eval.findings.load import labels_of

@@ -8,7 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django.core.checks import run_checks
 from django.test import Client
 
-from humanjudge.lib import extensions
+from humanjudge.core import extensions
 from humanjudge.management.commands.up import refuse_errors
 from judge_eval.config.judge_types import JUDGE_TYPES, Answer, JudgeType
 from judge_eval.config.run_config import ConfigInvalid

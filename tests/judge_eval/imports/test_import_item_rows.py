@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.mapping import own_names, parse, rows
 from judge_eval.exchange.row_models import ITEMS, MAIN, ImportRow, LeftOut, Note, RowError

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.exchange.mapping import own_names, parse, rows
 from judge_eval.exchange.row_models import ITEMS, MAIN, PAIRS, ImportRow, LeftOut, Note, RowError
 from judge_eval.exchange.sources import Record, records

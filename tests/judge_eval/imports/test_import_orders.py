@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.api.access import project_for
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.models import Verdict

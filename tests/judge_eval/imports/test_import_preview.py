@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.exchange import mapping
 from judge_eval.exchange.preview import (
     LONGEST_TEXT,

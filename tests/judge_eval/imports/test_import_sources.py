@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from humanjudge.lib.strict_json import MAX_RECORD
+from humanjudge.core.strict_json import MAX_RECORD
 from judge_eval.exchange.containers import UnknownFormat, format_of
 from judge_eval.exchange.row_models import Note, RowError
 from judge_eval.exchange.sources import Record, records

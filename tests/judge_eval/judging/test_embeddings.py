@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.models import Provider
 from judge_eval.providers import embeddings as module
 from judge_eval.providers.chat import Endpoint

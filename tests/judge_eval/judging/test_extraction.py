@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from humanjudge.lib.text import excerpt
+from humanjudge.core.text import excerpt
 from judge_eval.prompts.parse import (
     ExtractedOutput,
     ReplyUnreadable,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.config.run_config import JoiningJudges
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import lifecycle, trial

@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from humanjudge.http import Problem
+from humanjudge.core.http import Problem
 from judge_eval.models import Call, DisagreementTag, Run, Verdict
 from judge_eval.prompts.suggest import Case, suggestion_messages
 from judge_eval.runs import deletion, suggestion, variants, worker

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.models import Judge
 from judge_eval.prompts.judge import Example, JudgeQuestion, messages
 from judge_eval.prompts.suggest import Case, suggestion_messages

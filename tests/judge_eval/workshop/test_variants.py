@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from humanjudge.cli import lines
-from humanjudge.http import Problem
+from humanjudge.core.http import Problem
 from judge_eval.api.votes import results_of
 from judge_eval.baselines import names_asked, names_for
 from judge_eval.exchange.export import export_run

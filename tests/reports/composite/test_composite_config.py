@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from reports.composite.config import CompositeConfig, parse
 
 WHOLE = {

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from humanjudge.lib.tables import DASH
+from humanjudge.core.tables import DASH
 from judge_eval.models import Judge, Verdict
 from judge_eval.runs.exclusion import include, leave_out
 from reports.composite.config import parse

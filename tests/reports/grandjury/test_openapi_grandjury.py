@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from schemathesis.core.parameters import ParameterLocation
 
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core.ratelimit import RateLimit
 from judge_eval.api import access as api_access
 from reports.grandjury import api as access
 from reports.grandjury import services

@@ -9,8 +9,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from humanjudge.charts.graphs import IntervalRow
-from humanjudge.charts.plot import lay_out_plot
+from humanjudge.core.charts.graphs import IntervalRow
+from humanjudge.core.charts.plot import lay_out_plot
 from judge_eval.models import Call, Findings, Run
 from judge_eval.runs.demo import FIRST_START
 from reports.models import Share

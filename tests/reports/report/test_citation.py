@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from humanjudge.lib.citation import Citation, version
+from humanjudge.core.citation import Citation, version
 from judge_eval.findings import cache
 from judge_eval.models import Findings
 from reports.report.links import make_share

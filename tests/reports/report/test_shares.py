@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from humanjudge.lib.tables import percent
+from humanjudge.core.tables import percent
 from judge_eval.models import Findings
 from judge_eval.runs import variants
 from reports.composite import sources

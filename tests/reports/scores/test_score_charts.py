@@ -11,11 +11,11 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from humanjudge.charts.graphs import Curve, IntervalRow, Level
-from humanjudge.charts.labels import SHARE, Axis
-from humanjudge.charts.matplot import pictures
-from humanjudge.charts.score_charts import Versus, bars, grouped, lines
-from humanjudge.charts.style import ALLOWED, StyleRefused, settings_of
+from humanjudge.core.charts.graphs import Curve, IntervalRow, Level
+from humanjudge.core.charts.labels import SHARE, Axis
+from humanjudge.core.charts.matplot import pictures
+from humanjudge.core.charts.score_charts import Versus, bars, grouped, lines
+from humanjudge.core.charts.style import ALLOWED, StyleRefused, settings_of
 from judge_eval.stats import (
     AltTestScorer,
     ClassificationScorer,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.core.validation import ConfigInvalid
 from judge_eval.stats import SCORERS, registry
 from reports.report.score_config import Reach, default_metrics, parse, read_config
 

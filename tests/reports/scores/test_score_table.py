@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.lib.text import fixed
+from humanjudge.core.text import fixed
 from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from humanjudge.lib.domain_events import Announcement, announce
+from humanjudge.core.domain_events import Announcement, announce
 from judge_eval.models import Findings
 from judge_eval.runs import state
 from reports.models import Delivery, Quality, Webhook

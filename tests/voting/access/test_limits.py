@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from humanjudge import login
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core.ratelimit import RateLimit
 from judge_eval.api import access
 from tests.makers import key_client, make_invite, make_key, make_run
 from voting import views

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from humanjudge import login
-from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.core.ratelimit import RateLimit
 
 pytestmark = pytest.mark.django_db
 

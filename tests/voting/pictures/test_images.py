@@ -13,7 +13,7 @@ from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
-from humanjudge.lib.validation import validated
+from humanjudge.core.validation import validated
 from judge_eval.config.run_config import JoiningJudges
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.export import export_run

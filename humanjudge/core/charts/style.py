@@ -56,7 +56,7 @@ def settings_of(style: GivenStyle) -> list[Setting]:
     [Setting(place='line 1: ', key='font.size', value='12')]
     >>> settings_of({"text.usetex": True})
     Traceback (most recent call last):
-    humanjudge.charts.style.StyleRefused: text.usetex: this key cannot be set
+    humanjudge.core.charts.style.StyleRefused: text.usetex: this key cannot be set
     """
     settings = list(_lines(style) if isinstance(style, str) else _entries(style))
     if sum(len(setting.key) + len(str(setting.value)) for setting in settings) > MOST_LETTERS:

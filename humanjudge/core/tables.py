@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.utils.html import format_html, html_safe
 from django.utils.safestring import SafeString
 
-from humanjudge.lib.text import fixed, harmless
+from humanjudge.core.text import fixed, harmless
 
 _BUTTON = '<button type="submit" class="quiet" form="row-form" formaction="{}">{}</button>'
 DASH = "\N{EN DASH}"

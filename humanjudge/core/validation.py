@@ -21,8 +21,8 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
 
-from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import UNSTORABLE, excerpt
+from humanjudge.core.strict_json import JsonObject
+from humanjudge.core.text import UNSTORABLE, excerpt
 
 LONGEST_NAME: Final = 200
 _MOST_UNKNOWN: Final = 20
@@ -157,7 +157,7 @@ def validated(
     >>> validated(Question, {"text": " ", "temprature": 1})
     Traceback (most recent call last):
         ...
-    humanjudge.lib.validation.ConfigInvalid: text: is empty
+    humanjudge.core.validation.ConfigInvalid: text: is empty
     temprature: unknown; did you mean 'temperature'?
     """
     errors = [ConfigError(_path(place, data, path), words) for place, words in conflicts]

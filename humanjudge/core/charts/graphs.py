@@ -1,7 +1,7 @@
 """Charts of judges as coordinates: figures with their intervals, and lines named at their ends.
 
 A template draws them in the page's own colours: a live page cannot wait for a renderer. Intervals
-are laid out here for a file of one width; `humanjudge.charts.plot` does it for a page of any.
+are laid out here for a file of one width; `humanjudge.core.charts.plot` does it for a page of any.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from humanjudge.charts.labels import (
+from humanjudge.core.charts.labels import (
     RATING,
     SHARE,
     Axis,
@@ -21,7 +21,7 @@ from humanjudge.charts.labels import (
     unprefixed,
     width_of,
 )
-from humanjudge.lib.text import number_of
+from humanjudge.core.text import number_of
 
 # Room for a letter of a name, of fonts that a page may come to be shown in a wide one; and for a
 # smaller one below the axis.

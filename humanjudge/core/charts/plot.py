@@ -1,6 +1,6 @@
 """The same charts for a page: positions are shares of the width, so that letters keep their size.
 
-A file has one width and needs `humanjudge.charts.graphs`; a page has any, and no style attribute
+A file has one width and needs `humanjudge.core.charts.graphs`; a page has any, and no style attribute
 is allowed in it: an SVG without a view box takes its positions in per cent.
 """
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import floor
 from typing import Final, NamedTuple
 
-from humanjudge.charts.graphs import IntervalRow, Level, ends_of
-from humanjudge.charts.labels import SHARE, Axis, Ends, clean, ticks, unprefixed
+from humanjudge.core.charts.graphs import IntervalRow, Level, ends_of
+from humanjudge.core.charts.labels import SHARE, Axis, Ends, clean, ticks, unprefixed
 
 # Names of two levels that are nearer than this stand on two lines; nearer to an end, within it.
 _NEAR: Final = 30.0

@@ -15,9 +15,9 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from humanjudge.charts.graphs import Curve, IntervalRow, Level, ends_of
-from humanjudge.charts.labels import NO_FIGURE, Axis, Ends, clean, labels, shortened, spread
-from humanjudge.charts.matplot import Chart
+from humanjudge.core.charts.graphs import Curve, IntervalRow, Level, ends_of
+from humanjudge.core.charts.labels import NO_FIGURE, Axis, Ends, clean, labels, shortened, spread
+from humanjudge.core.charts.matplot import Chart
 
 # More rows than that are no picture any more: each judge then gets one, its mean over people.
 MOST_ROWS: Final = 60

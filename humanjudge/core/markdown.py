@@ -22,7 +22,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.image import image
 from markdown_it.token import Token
 
-from humanjudge.lib import formulas
+from humanjudge.core import formulas
 
 _TAGS: Final = formulas.TAGS | set(
     "a p br hr em strong s code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 "

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from humanjudge.charts.graphs import PlacedGraph, Tick
+from humanjudge.core.charts.graphs import PlacedGraph, Tick
 
 _LEFT, _TOP, _WIDTH = 44, 12, 640
 _RIGHT: Final = _LEFT + _WIDTH

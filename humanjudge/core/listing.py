@@ -8,8 +8,8 @@ from typing import Any, Final, Generic, TypeAlias, TypedDict, TypeVar
 from django.core.paginator import Page, Paginator
 from django.db.models import Q, QuerySet
 
-from humanjudge.http import Problem
-from humanjudge.lib.tables import Cell, Head, Row, Table, sort_link
+from humanjudge.core.http import Problem
+from humanjudge.core.tables import Cell, Head, Row, Table, sort_link
 
 T = TypeVar("T")
 Rows: TypeAlias = Sequence[Any] | QuerySet[Any]

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 from matplotlib.rcsetup import cycler
 
-from humanjudge.charts.labels import clean
-from humanjudge.charts.style import CYCLE, GivenStyle, StyleRefused, colours, settings_of
+from humanjudge.core.charts.labels import clean
+from humanjudge.core.charts.style import CYCLE, GivenStyle, StyleRefused, colours, settings_of
 
 Theme: TypeAlias = Literal["light", "dark"]
 Form: TypeAlias = Literal["png", "svg"]
