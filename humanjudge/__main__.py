@@ -16,7 +16,7 @@ def main() -> int:
         elif word == "verify" and any(map(is_zipfile, rest)):
             _run_in_new_folder([word, *rest])  # a report; a ledger needs no database
         elif word == "alive":
-            from humanjudge.alive import is_alive
+            from humanjudge.server.alive import is_alive
 
             return 0 if is_alive(*rest) else 1
         else:

@@ -5,4 +5,4 @@ class HumanJudgeConfig(AppConfig):
     name = "humanjudge"
 
     def ready(self) -> None:
-        from humanjudge import checks  # noqa: F401  they register themselves
+        from humanjudge.server import checks  # noqa: F401  they register themselves

@@ -20,7 +20,7 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from humanjudge.alive import ALIVE
+from humanjudge.server.alive import ALIVE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
 

@@ -9,7 +9,7 @@ from csp.constants import NONE, SELF
 from environs import Env
 
 from humanjudge.core import environment
-from humanjudge.launcher import embedded
+from humanjudge.server.launcher import embedded
 
 BASE_DIR = environment.ROOT
 
@@ -46,7 +46,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "humanjudge.metrics.RequestMetrics",
+    "humanjudge.server.metrics.RequestMetrics",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "humanjudge.core.http.CompressionMiddleware",
@@ -181,7 +181,7 @@ CELERY_TASK_ROUTES = {
     "reports.tasks.publish_heads": {"queue": "judging"},
     "reports.tasks.deliver": {"queue": "judging"},
 }
-CELERY_WORKER_CONSUMER = "humanjudge.celery_consumer:Consumer"
+CELERY_WORKER_CONSUMER = "humanjudge.server.celery_consumer:Consumer"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULER = "humanjudge.celery:Clock"
@@ -261,7 +261,7 @@ EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", "")
 EMAIL_USE_TLS, EMAIL_TIMEOUT = env.bool("EMAIL_USE_TLS", False), 10
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", "humanjudge@localhost")
 
-# What waits for its body takes no thread: see humanjudge.rsgi.
+# What waits for its body takes no thread: see humanjudge.server.rsgi.
 WEB_THREADS = env.int("WEB_THREADS", 4)
 WEB_PROCESSES = env.int("WEB_PROCESSES", 2)
 BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
@@ -325,11 +325,11 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "lines": {
-            "()": "humanjudge.logs.Lines",
+            "()": "humanjudge.server.logs.Lines",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
         },
-        "json": {"()": "humanjudge.logs.Json"},
+        "json": {"()": "humanjudge.server.logs.Json"},
     },
     "handlers": {
         "console": {

@@ -7,8 +7,8 @@ from django.views.generic import RedirectView
 
 from humanjudge.api import api, grandjury_api
 from humanjudge.core.http import on_demand
-from humanjudge.health import healthz, metrics
 from humanjudge.login import LoginPage
+from humanjudge.server.health import healthz, metrics
 
 _openid, _PROVIDER = "voting.openid", "OIDC_ISSUER"
 

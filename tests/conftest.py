@@ -7,7 +7,7 @@ import hypothesis
 import pytest
 from django.db import transaction
 
-from humanjudge import metrics
+from humanjudge.server import metrics
 from tests.provider import provider
 
 pytest_plugins = ["tests.process.fixtures", "tests.browser.fixtures"]

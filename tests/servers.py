@@ -26,7 +26,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from humanjudge.launcher.lifeline import Lifeline
+from humanjudge.server.launcher.lifeline import Lifeline
 from tests.server_programs import Programs, ServerError, find_postgres, find_valkey
 
 # Names the folder of a test run in the environment of all its workers.

@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from humanjudge.metrics import count
+from humanjudge.server.metrics import count
 from voting.ballots import Ballot
 from voting.kinds import VoteAnswer, VoteDetails
 from voting.ledger import ledger

@@ -6,7 +6,7 @@ from uuid import UUID
 from celery import shared_task
 from django.conf import settings
 
-from humanjudge.metrics import count, timed
+from humanjudge.server.metrics import count, timed
 from voting.ledger import ledger
 from voting.selectors import projects_with_unsealed
 

@@ -20,7 +20,7 @@ from uuid import UUID
 import django
 import redis
 
-from humanjudge.launcher.embedded import broker_socket
+from humanjudge.server.launcher.embedded import broker_socket
 from tests.helpers.waiting import eventually
 from tests.process.up import Up, environment, free_port
 from tests.provider import ProviderProcess, provider_process

@@ -20,7 +20,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from humanjudge.core import leases
-from humanjudge.metrics import count
+from humanjudge.server.metrics import count
 from judge_eval.models import TRIALS, Call, Provider, Run
 from voting.models import Item
 

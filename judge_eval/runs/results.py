@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from humanjudge.core.leases import free
 from humanjudge.core.text import number_of
-from humanjudge.metrics import count
+from humanjudge.server.metrics import count
 from judge_eval.models import Call, Run
 from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply, left_out

@@ -102,7 +102,7 @@ def change_constants(seconds: dict[str, float]) -> None:
 def fork_programs(folder: Path) -> None:
     import django
 
-    from humanjudge.launcher.supervisor import Child
+    from humanjudge.server.launcher.supervisor import Child
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
     django.setup()

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 from django.db import connection
 
-from humanjudge.launcher import programs
+from humanjudge.server.launcher import programs
 from tests.helpers.waiting import eventually, gone
 from tests.process.nursery import ROOT, Nursery
 from tests.servers import lifeline

@@ -19,7 +19,7 @@ HEAVY = {
 }
 LOADED = """
 import json, sys
-import humanjudge.rsgi, humanjudge.urls
+import humanjudge.server.rsgi, humanjudge.urls
 from humanjudge.celery import app
 app.loader.import_default_modules()
 print(json.dumps([sorted(app.tasks), sorted(sys.modules)]))

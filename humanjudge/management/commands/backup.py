@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from humanjudge.backup import BackupRefused, backup
+from humanjudge.server.backup import BackupRefused, backup
 
 
 class Command(BaseCommand):

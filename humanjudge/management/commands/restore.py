@@ -7,8 +7,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from humanjudge.backup import BackupRefused, restore
-from humanjudge.launcher import embedded
+from humanjudge.server.backup import BackupRefused, restore
+from humanjudge.server.launcher import embedded
 
 
 class Command(BaseCommand):

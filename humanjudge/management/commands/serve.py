@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError
 
-from humanjudge.launcher import programs
 from humanjudge.management.commands.up import close_connections
+from humanjudge.server.launcher import programs
 
 
 class Command(BaseCommand):

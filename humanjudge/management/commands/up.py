@@ -26,13 +26,13 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db import Error as DatabaseError
 from django.utils.module_loading import import_string
 
-from humanjudge.alive import healthz
 from humanjudge.celery import app
 from humanjudge.core.environment import PROGRAM, RefusalError
 from humanjudge.core.strict_json import JsonObject
-from humanjudge.launcher import embedded, programs
-from humanjudge.launcher.embedded import refusing
-from humanjudge.launcher.supervisor import CAN_FORK, Child, Supervisor
+from humanjudge.server.alive import healthz
+from humanjudge.server.launcher import embedded, programs
+from humanjudge.server.launcher.embedded import refusing
+from humanjudge.server.launcher.supervisor import CAN_FORK, Child, Supervisor
 
 BROKER_SECONDS = 60
 HEALTH_SECONDS = 90

@@ -9,8 +9,8 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.db import OperationalError
 
-from humanjudge import backup
-from humanjudge.backup import BackupRefused, restore, tables
+from humanjudge.server import backup
+from humanjudge.server.backup import BackupRefused, restore, tables
 from judge_eval.models import JudgeRating
 from tests.helpers.scene import assert_sound, make_scene
 from tests.makers import make_key, make_picture, seal_all, user_client

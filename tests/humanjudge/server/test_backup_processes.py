@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import psycopg
 import pytest
 
-from humanjudge.backup import BATCH
+from humanjudge.server.backup import BATCH
 from tests.process.up import ROOT, environment
 from tests.servers import postgres_server
 

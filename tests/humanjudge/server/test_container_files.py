@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from humanjudge.launcher.programs import WORKERS
+from humanjudge.server.launcher.programs import WORKERS
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import redis
 
-from humanjudge.launcher import embedded
+from humanjudge.server.launcher import embedded
 from tests.helpers.waiting import eventually, gone
 
 pytestmark = [pytest.mark.process, pytest.mark.fault]
 
 ROOT = Path(__file__).resolve().parents[3]
-HOLD = "import sys; from humanjudge.launcher import embedded; from pathlib import Path"
+HOLD = "import sys; from humanjudge.server.launcher import embedded; from pathlib import Path"
 
 
 def in_another_process(code: str, *arguments: str) -> subprocess.Popen:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from humanjudge.logs import HIDDEN, Json, Lines, without_secrets
+from humanjudge.server.logs import HIDDEN, Json, Lines, without_secrets
 
 FORMATS = [Lines("{levelname} {name}: {message}", style="{"), Json()]
 SECRETS = {

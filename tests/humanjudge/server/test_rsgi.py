@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from granian.rsgi import ProtocolClosed
 
-from humanjudge import rsgi
 from humanjudge.core.http import REFUSED
+from humanjudge.server import rsgi
 
 FORM = b"application/x-www-form-urlencoded"
 

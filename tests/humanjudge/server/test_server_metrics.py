@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from humanjudge import metrics
 from humanjudge.celery import broker
+from humanjudge.server import metrics
 from tests.helpers.scene import make_scene
 from voting.models import Entry
 from voting.services import cast_vote

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from humanjudge.launcher import supervisor
-from humanjudge.launcher.lifeline import group_alive
-from humanjudge.launcher.supervisor import CAN_FORK, Child
+from humanjudge.server.launcher import supervisor
+from humanjudge.server.launcher.lifeline import group_alive
+from humanjudge.server.launcher.supervisor import CAN_FORK, Child
 from tests.helpers.waiting import eventually, gone
 
 pytestmark = [pytest.mark.process, pytest.mark.fault]

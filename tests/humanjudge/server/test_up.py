@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from humanjudge.launcher.supervisor import CAN_FORK
 from humanjudge.management.commands.up import port as port_of
+from humanjudge.server.launcher.supervisor import CAN_FORK
 from tests.helpers.waiting import eventually
 from tests.process.up import Up, all_gone, first_start, free_port, try_up
 

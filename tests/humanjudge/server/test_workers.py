@@ -11,8 +11,8 @@ from redis.exceptions import TimeoutError as BrokerTimeout
 
 from humanjudge import celery
 from humanjudge.celery import app
-from humanjudge.celery_consumer import Consumer
-from humanjudge.launcher import programs
+from humanjudge.server.celery_consumer import Consumer
+from humanjudge.server.launcher import programs
 
 
 def queues_of(program):

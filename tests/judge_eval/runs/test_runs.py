@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from humanjudge.celery import ALIVE, app, say_alive, who_is_alive
-from humanjudge.health import PROCESSES
+from humanjudge.server.health import PROCESSES
 from judge_eval.models import Board, Run
 from tests.helpers.pages import text_of
 from tests.makers import (

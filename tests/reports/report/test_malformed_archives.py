@@ -8,7 +8,7 @@ from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from humanjudge import backup
+from humanjudge.server import backup
 from reports.report.bundle import LEDGER, MANIFEST, REPORT, NotVerified, verify
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from humanjudge.health import PROCESSES
+from humanjudge.server.health import PROCESSES
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import eventually
 from tests.makers import make_invite

@@ -23,7 +23,7 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Self
 
-from humanjudge.launcher.lifeline import Lifeline, end_group
+from humanjudge.server.launcher.lifeline import Lifeline, end_group
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TICK = 0.1

@@ -19,7 +19,7 @@ _WORKER = "--pool threads --loglevel WARNING --without-gossip --without-mingle -
 
 def web(host: str, port: int, processes: int = 2) -> list[str]:
     options = f"--workers {processes} --host {host} --port {port}"
-    return _module(f"granian {_WEB} {options} humanjudge.rsgi:application")
+    return _module(f"granian {_WEB} {options} humanjudge.server.rsgi:application")
 
 
 def worker(

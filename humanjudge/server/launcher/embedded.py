@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from humanjudge.core.environment import RefusalError
-from humanjudge.launcher.lifeline import process_alive
+from humanjudge.server.launcher.lifeline import process_alive
 
 # A killed start may still be ending its children; see lifeline.py.
 LEFTOVER_SECONDS = 20.0
