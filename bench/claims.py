@@ -31,7 +31,7 @@ from judge_eval.stats.evidence import (
 from judge_eval.stats.evidence_order import NOBODY, EnteredVotes, Event, ItemOpened, VoteCast, enter
 from judge_eval.stats.judge_figures import shares_by_prompt
 from judge_eval.stats.mcnemar import mcnemar
-from voting.order import SHUFFLED_PROMPTS, arrange
+from voting.items.order import SHUFFLED_PROMPTS, arrange
 
 RUNS = int(os.environ.get("BENCH_RUNS", "1000"))
 # Coverage is asked for to a percent or so, which takes more runs; these are faster.

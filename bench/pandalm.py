@@ -21,7 +21,7 @@ from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.evidence import evidence, thresholds
 from judge_eval.stats.evidence_order import Event, ItemOpened, VoteCast, VotingClosed, enter
 from judge_eval.stats.outcomes_table import FAILED
-from voting.order import prompt_order
+from voting.items.order import prompt_order
 
 LABELS = ("A", "B", "tie")
 OTHER_KEYS = 200

@@ -13,7 +13,7 @@ import numpy as np
 
 from judge_eval.stats.judge_figures import overall_agreement
 from judge_eval.stats.outcomes_table import OutcomesTable
-from voting.order import held_out_half
+from voting.items.order import held_out_half
 
 STUDIES: Final = 2_000
 VARIANTS: Final = 20

@@ -84,7 +84,7 @@ TEMPLATES = [
                 "humanjudge.core.markdown",
                 "judge_eval.web",
                 "reports.projects.page_header",
-                "voting.turns",
+                "voting.items.turns",
             ],
         },
     }

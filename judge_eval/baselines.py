@@ -18,9 +18,9 @@ from random import Random
 from typing import Final, NamedTuple
 
 from humanjudge.core.extensions import Extension, Registry
-from voting.choices import DEFAULT_BALLOT, SWAPPED
-from voting.conversations import assistant_text
-from voting.kinds import joined
+from voting.items.choices import DEFAULT_BALLOT, SWAPPED
+from voting.items.conversations import assistant_text
+from voting.items.kinds import joined
 from voting.pictures.screening import element_count
 
 

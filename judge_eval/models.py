@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import MARGIN
-from voting.kinds import LONGEST_CHOICE
+from voting.items.kinds import LONGEST_CHOICE
 from voting.models import ApiKey, Inference, Item, Project, Queue, Voter, VoterPrompt
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.

@@ -24,12 +24,12 @@ from judge_eval.models import Board, Judge, JudgeRating, Provider, Run, Verdict
 from judge_eval.objects import record_changed_queues, record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
 from judge_eval.providers.chat import left_out
-from voting.choices import DEFAULT_BALLOT
 from voting.curating import votes_for
-from voting.kinds import Kind, is_ordered, kind_of
+from voting.items.choices import DEFAULT_BALLOT
+from voting.items.kinds import Kind, is_ordered, kind_of
+from voting.items.order import couples, fresh_turn, keyed_number, prompt_order
 from voting.ledger.chain import canonical
 from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
-from voting.order import couples, fresh_turn, keyed_number, prompt_order
 from voting.pictures.rendering import rendered_before, renderer_id
 from voting.pictures.store import keep_rendered, source_address
 from voting.tuning import is_held_out

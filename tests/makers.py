@@ -15,6 +15,7 @@ from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs.verdicts import record_changed, verdicts_entry
 from voting.assignment import ballot_for
+from voting.items.order import fresh_turn
 from voting.keys import create_key
 from voting.ledger import chain, ledger
 from voting.ledger.bulk_sql import insert_many
@@ -32,7 +33,6 @@ from voting.models import (
     VoterPrompt,
     prompt_key,
 )
-from voting.order import fresh_turn
 from voting.pictures.store import store
 from voting.services import cast_vote, skip
 from voting.voters import remember

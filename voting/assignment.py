@@ -13,9 +13,16 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from voting.ballots import Ballot
+from voting.items.order import (
+    FRESH,
+    SHUFFLED_PROMPTS,
+    arrange,
+    keyed_number,
+    left_side,
+    prompt_order,
+)
 from voting.ledger.bulk_sql import key, prepared
 from voting.models import Assignment, Item, Queue, Voter
-from voting.order import FRESH, SHUFFLED_PROMPTS, arrange, keyed_number, left_side, prompt_order
 
 # What a voter has on the screen, and the next two.
 LEASED = 3

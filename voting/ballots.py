@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.core import signing
 
-from voting.choices import Side
-from voting.kinds import COMPARISON, Posted, StoredOptions, VoteAnswer, kind_of, options_of
+from voting.items.choices import Side
+from voting.items.kinds import COMPARISON, Posted, StoredOptions, VoteAnswer, kind_of, options_of
 
 MAX_AGE = timedelta(hours=24)
 

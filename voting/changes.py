@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.utils.module_loading import import_string
 
-from voting.choices import MILLION
+from voting.items.choices import MILLION
 from voting.models import Project, Queue, Voter
 
 # A voter whose votes should not count at all is excluded or blocked; the weight is always above 0.

@@ -15,13 +15,13 @@ from django.db.models import OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.core.strict_json import JsonObject
-from voting.disputes import is_disputed
-from voting.kinds import options_of
+from voting.items.disputes import is_disputed
+from voting.items.kinds import options_of
+from voting.items.order import wants_overlap
 from voting.ledger import ledger
 from voting.ledger.counts import votes_on
 from voting.ledger.decisions import MOST_REQUIRED, VOTES_WANTED, Action, Decision, Rules, payload_of
 from voting.models import Entry, Item, Queue, Voter
-from voting.order import wants_overlap
 from voting.services import record_exposure
 
 MOST_VOTES = 1_000

@@ -18,9 +18,9 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from django.utils import timezone
 from django.utils.functional import cached_property
 
-from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, MILLION, PASS_FLAG, VOTES_FOR
-from voting.conversations import latest
-from voting.kinds import LONGEST_CHOICE, Figure, Noun, kind_of
+from voting.items.choices import ANSWERS, ANSWERS_FOR, FIXED, MILLION, PASS_FLAG, VOTES_FOR
+from voting.items.conversations import latest
+from voting.items.kinds import LONGEST_CHOICE, Figure, Noun, kind_of
 from voting.ledger import chain
 
 
@@ -199,11 +199,11 @@ class Queue(Identified):
         TEXT = "text", "a free text about each output"
 
     name = models.CharField(max_length=200)
-    # What all its items are, and with what the votes on them are cast: see voting.kinds.
+    # What all its items are, and with what the votes on them are cast: see voting.items.kinds.
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.COMPARISON, editable=False)
     options = models.JSONField(default=dict, blank=True, editable=False)
     rubric = ForeignKey(VoterPrompt, models.PROTECT, related_name="queues")
-    ballot = models.JSONField(default=list, help_text="Choices offered, see voting.choices.")
+    ballot = models.JSONField(default=list, help_text="Choices offered, see voting.items.choices.")
     votes_per_item = models.PositiveSmallIntegerField(default=1)
     overlap_share = models.FloatField(default=0.0)
     overlap_votes = models.PositiveSmallIntegerField(default=3)
@@ -216,7 +216,7 @@ class Queue(Identified):
     # Its run was deleted: what the ledger refers to is left of its items, without their texts.
     deleted_at = models.DateTimeField(null=True, editable=False)
     # While judges are tuned on one half of the prompts, the other is held out: those whose number
-    # in `voting.order` is this or larger. Kept by voting.tuning.Halves.
+    # in `voting.items.order` is this or larger. Kept by voting.tuning.Halves.
     is_tuning = models.BooleanField(default=False, editable=False)
     held_out_from = models.BigIntegerField(null=True, editable=False)
     # Items with enough votes; kept by voting.ledger.counts.VoteCounts.
@@ -327,7 +327,7 @@ class Item(models.Model):
     is_coupled = models.BooleanField(default=False, editable=False)
     # Of a queue that was opened for tuning: on which half it is. Kept by voting.tuning.Halves.
     is_held_out = models.BooleanField(default=False, db_default=False, editable=False)
-    # Pairs are handed out by this number, the lowest first; see voting.order.
+    # Pairs are handed out by this number, the lowest first; see voting.items.order.
     turn = models.BigIntegerField(editable=False)
 
     class Meta:

@@ -6,8 +6,8 @@ from itertools import zip_longest
 from typing import Final, TypeAlias
 
 from humanjudge.core.text import duration, excerpt, number_of
-from voting.choices import MILLION, PASS_FLAG, ChoiceRow, row_of
-from voting.kinds import (
+from voting.items.choices import MILLION, PASS_FLAG, ChoiceRow, row_of
+from voting.items.kinds import (
     COMPARISON,
     SEPARATOR,
     Button,

@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from humanjudge.core.text import number_of
-from voting.kinds import kind_of
+from voting.items.kinds import kind_of
 from voting.models import (
     NO_VOTE,
     Assignment,

@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 
 from humanjudge.server.metrics import count
 from voting.ballots import Ballot
-from voting.kinds import VoteAnswer, VoteDetails
+from voting.items.kinds import VoteAnswer, VoteDetails
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import key, prepared
 from voting.ledger.scheduler import nudge

@@ -9,9 +9,9 @@ half held out, and what they found, and which judge is in use or dropped::
     {"tuning": {"event": "dropped", "judge": JUDGE}}
     {"tuning": {"event": "ended"}}
 
-A prompt is held out if its keyed number (`voting.order.half_number`) is that number or larger: a
+A prompt is held out if its keyed number (`voting.items.order.half_number`) is that number or larger: a
 coin, also for what is added later. Of prompts that there were, of each two with as many items that
-have votes one is held out (`voting.order.held_out_half`): `turned` are the numbers of those that
+have votes one is held out (`voting.items.order.held_out_half`): `turned` are the numbers of those that
 are in the other half than their coin says. The halves are set once.
 
 While tuning is open nobody is shown votes or verdicts on items that are held out, nor a figure that
@@ -33,10 +33,10 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from humanjudge.core.http import Problem
+from voting.items.order import COIN, half_number, held_out_half
 from voting.ledger import ledger
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Queue, Voter
-from voting.order import COIN, half_number, held_out_half
 
 TUNING: Final = "tuning"
 

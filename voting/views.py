@@ -23,9 +23,9 @@ from humanjudge.core.ratelimit import RateLimit
 from humanjudge.login import slow_down
 from voting import ballots, services, voters
 from voting.assignment import ballot_for, give_back, next_pairs
-from voting.conversations import latest, messages_of
 from voting.forms import FlagForm, JoinForm, UndoForm
-from voting.kinds import SEPARATOR, AnswerInvalid, kind_of
+from voting.items.conversations import latest, messages_of
+from voting.items.kinds import SEPARATOR, AnswerInvalid, kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.pictures.store import stored_path
 from voting.questions import ItemQuestion, effort_in_words, in_words, question_of, request_in_words

@@ -24,7 +24,7 @@ from humanjudge.cli.client import (
     trying,
 )
 from humanjudge.core import strict_json
-from voting.choices import FIXED
+from voting.items.choices import FIXED
 from voting.ledger import chain
 
 Printed: TypeAlias = tuple[object, Iterable[str]]

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import fixed
-from voting.conversations import latest
+from voting.items.conversations import latest
 
 # What a server answers, as JSON: the server checks what it says, and this side only shows it.
 Reply: TypeAlias = JsonObject

@@ -37,8 +37,8 @@ from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ran
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import board, by_prefix
 from voting.assignment import ballot_for
-from voting.choices import CHOICES, FIXED, PassFlag
-from voting.kinds import KINDS, AnswerInvalid, Options, Posted, joined, kind_of
+from voting.items.choices import CHOICES, FIXED, PassFlag
+from voting.items.kinds import KINDS, AnswerInvalid, Options, Posted, joined, kind_of
 from voting.models import ApiKey, Inference, Item
 from voting.pictures.images import png_in
 from voting.selectors import in_turn, open_to, progress

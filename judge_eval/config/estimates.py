@@ -14,7 +14,7 @@ from pydantic import Field, PlainSerializer
 from humanjudge.core.validation import INTEGER, Part
 from judge_eval.config.run_config import JudgeSpec, RunConfig
 from judge_eval.prompts.judge import Message, messages
-from voting.conversations import messages_of
+from voting.items.conversations import messages_of
 
 # Our pictures measure at most 1024 x 1024. Published rules then give 765 tokens (GPT-4o), 1,032
 # (Gemini), 1,369 (Qwen-VL) and 1,399 (Claude); this is above them all. Some models count far

@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Final, NamedTuple
 
 from humanjudge.core import strict_json
-from voting.conversations import conversation, messages_of
+from voting.items.conversations import conversation, messages_of
 
 COLUMNS: Final = ("id", "text", "tags")
 

@@ -51,9 +51,9 @@ from judge_eval.baselines import (
 from judge_eval.prompts import judge
 from judge_eval.prompts.judge import JudgeQuestion
 from judge_eval.stats.estimate import MARGIN
-from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG, SIDES, Choice
-from voting.conversations import MOST_MESSAGES, conversation
-from voting.kinds import LONGEST_CHOICE, NO_LABELS, RATINGS, SEPARATOR, Options, Word
+from voting.items.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG, SIDES, Choice
+from voting.items.conversations import MOST_MESSAGES, conversation
+from voting.items.kinds import LONGEST_CHOICE, NO_LABELS, RATINGS, SEPARATOR, Options, Word
 
 __all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse"]
 

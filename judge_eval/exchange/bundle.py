@@ -23,8 +23,8 @@ from pydantic import (
 from humanjudge.core.strict_json import JsonObject, NotJson, loads
 from humanjudge.core.validation import Caption
 from judge_eval.config.run_config import Epsilon
-from voting.choices import MILLION, PASS_FLAG
-from voting.kinds import KINDS, LONGEST_CHOICE, Options
+from voting.items.choices import MILLION, PASS_FLAG
+from voting.items.kinds import KINDS, LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
 from voting.ledger.decisions import Decision, groups_in, margin_in, votes_required_in
 

@@ -19,7 +19,7 @@ from judge_eval.exchange.row_models import (
 )
 from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict, with_namespaces
-from voting.choices import WRONG
+from voting.items.choices import WRONG
 
 _NANO: Final = 10**9
 _QUOTED: Final = 60

@@ -20,7 +20,7 @@ from judge_eval.exchange.export_rows import (
 )
 from judge_eval.models import Run
 from voting import tuning
-from voting.kinds import COMPARISON, KINDS
+from voting.items.kinds import COMPARISON, KINDS
 from voting.ledger import ledger
 
 _BLOCK: Final = 64 * 1024

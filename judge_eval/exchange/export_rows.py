@@ -22,9 +22,9 @@ from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
 from voting import tuning
-from voting.choices import MILLION, WRONG, quality_of, row_of
-from voting.kinds import SEPARATOR, Options, is_ordered, kind_of, options_of
-from voting.kinds import grade_of as quality_in
+from voting.items.choices import MILLION, WRONG, quality_of, row_of
+from voting.items.kinds import SEPARATOR, Options, is_ordered, kind_of, options_of
+from voting.items.kinds import grade_of as quality_in
 from voting.ledger.chain import timestamp
 from voting.models import Entry, Inference, Item
 from voting.selectors import chunks

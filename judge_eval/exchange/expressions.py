@@ -14,7 +14,7 @@ from jmespath.exceptions import JMESPathError  # type: ignore[import-untyped]
 from jmespath.visitor import TreeInterpreter  # type: ignore[import-untyped]
 
 from humanjudge.core.strict_json import JsonObject
-from voting.conversations import conversation
+from voting.items.conversations import conversation
 
 LONGEST: Final = 1_000
 MOST_STEPS: Final = 50_000

@@ -7,8 +7,8 @@ from math import isfinite
 from typing import Final, TypeAlias
 
 from humanjudge.core.validation import LONGEST_NAME
-from voting.choices import CHOICES, SIDES
-from voting.conversations import conversation, messages_of
+from voting.items.choices import CHOICES, SIDES
+from voting.items.conversations import conversation, messages_of
 from voting.ledger.decisions import group_name
 
 MAX_NAME = 200

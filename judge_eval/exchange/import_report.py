@@ -23,8 +23,8 @@ from humanjudge.core.text import number_of
 from humanjudge.core.validation import INTEGER, Caption, ConfigInvalid, Name, Part, Text
 from judge_eval.config.run_config import Epsilon
 from judge_eval.exchange.row_models import Kind, LeftOut, Note, RowError
-from voting.choices import CHOICES
-from voting.kinds import COMPARISON, Criterion, Options, Word
+from voting.items.choices import CHOICES
+from voting.items.kinds import COMPARISON, Criterion, Options, Word
 
 VoteKind = Literal["pass_flag", "category", "rating", "labels", "text"]
 MOST_LISTED: Final = 1000

@@ -55,12 +55,12 @@ from judge_eval.services import (
     missing_baselines,
     ways_of_judges,
 )
-from voting.kinds import is_ordered, kind_of
+from voting.items.kinds import is_ordered, kind_of
+from voting.items.order import fresh_turn
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.ledger.groups import groups_entry
 from voting.models import Entry, Inference, Item, Picture, Project, Queue, Voter, prompt_key
-from voting.order import fresh_turn
 from voting.pictures.images import png_in
 from voting.pictures.store import store
 

@@ -45,7 +45,7 @@ from judge_eval.exchange.row_models import (
     shape_of,
 )
 from judge_eval.exchange.sources import Record, records
-from voting.choices import SWAPPED, Choice
+from voting.items.choices import SWAPPED, Choice
 
 # What finds the rows of a record that holds several.
 ROWS: Final = "rows"

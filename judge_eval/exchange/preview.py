@@ -50,7 +50,7 @@ from judge_eval.exchange.row_models import (
     shape_of,
 )
 from judge_eval.exchange.sources import separator_of
-from voting.conversations import conversation, messages_of
+from voting.items.conversations import conversation, messages_of
 
 # So many records of a file are looked at.
 LOOKED_AT: Final = 200

@@ -16,8 +16,8 @@ from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind
 from judge_eval.exchange.row_models import MAIN, ImportRow, InvalidField, ShapeName, checked
-from voting.choices import DEFAULT_BALLOT, MILLION, PASS_FLAG, in_order
-from voting.kinds import (
+from voting.items.choices import DEFAULT_BALLOT, MILLION, PASS_FLAG, in_order
+from voting.items.kinds import (
     LONGEST_CHOICE,
     LONGEST_WORD,
     SEPARATOR,

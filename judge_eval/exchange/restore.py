@@ -36,8 +36,8 @@ from judge_eval.exchange.question import Columns
 from judge_eval.exchange.restore_rows import Lines, Rows, Start, lacks
 from judge_eval.models import Import, Run
 from voting.access import can_make_projects, make_project, projects_where
-from voting.choices import WRONG
-from voting.kinds import kind_of
+from voting.items.choices import WRONG
+from voting.items.kinds import kind_of
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import VOTES_WANTED, payload_of, votes_required_in
 from voting.models import Entry, Project, Queue, VoterPrompt

@@ -18,10 +18,10 @@ from judge_eval.exchange.question import Columns
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import UNASKED
 from judge_eval.runs.lifecycle import mark_lacking
+from voting.items.order import fresh_turn
 from voting.ledger.decisions import EXCLUDED
 from voting.ledger.groups import groups_at
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
-from voting.order import fresh_turn
 from voting.pictures.images import NoPicture, store_data_url
 
 _OF_RUN: Final = set(

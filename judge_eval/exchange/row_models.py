@@ -18,7 +18,7 @@ from pydantic import Field
 from humanjudge.core.strict_json import JsonObject
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Converter, Label, fact, label
-from voting.choices import SWAPPED, Choice, Side
+from voting.items.choices import SWAPPED, Choice, Side
 
 Kind = Literal["svg", "text", "code", "image"]
 ShapeName = Literal["pair", "item"]

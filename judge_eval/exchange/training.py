@@ -18,11 +18,11 @@ from humanjudge.core.strict_json import JsonObject
 from judge_eval.exchange.export_rows import JudgedItem, judged_items, label_of
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from voting import kinds
-from voting.choices import row_of
-from voting.conversations import Message, messages_of
-from voting.disputes import majority
-from voting.kinds import kind_of, options_of
+from voting.items import kinds
+from voting.items.choices import row_of
+from voting.items.conversations import Message, messages_of
+from voting.items.disputes import majority
+from voting.items.kinds import kind_of, options_of
 from voting.models import Entry, Inference
 from voting.pictures.images import data_url
 

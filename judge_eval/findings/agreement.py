@@ -29,7 +29,7 @@ from judge_eval.stats.order_agreement import (
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlation
 from judge_eval.stats.wording import Words
-from voting.kinds import is_ordered
+from voting.items.kinds import is_ordered
 from voting.models import Queue
 
 # Judges in the other order by Spearman's rank correlation are named if they differ by more.

@@ -12,8 +12,8 @@ from judge_eval.findings.model import AgainstPerson, AltTest, AltTestJudge
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.selectors import TUNED_ON
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
-from voting.choices import MILLION, quality_of
-from voting.kinds import kind_of, options_of
+from voting.items.choices import MILLION, quality_of
+from voting.items.kinds import kind_of, options_of
 from voting.models import Entry, Queue
 
 ROWS_AT_ONCE = 20_000

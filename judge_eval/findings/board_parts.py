@@ -47,7 +47,7 @@ from judge_eval.findings.tables import (
 from judge_eval.models import Judge, Run
 from judge_eval.selectors import BoardView
 from judge_eval.stats.estimate import SIGNIFICANCE, McNemar
-from voting.kinds import kind_of
+from voting.items.kinds import kind_of
 
 LATER: Final = "The judge joined after these figures were computed; they follow within seconds."
 OF_THE_WHOLE: Final = "ELO, prices and times are those of the whole run."

@@ -17,7 +17,7 @@ from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.findings.ranking import IN_FILE, Elo, elo_of
 from judge_eval.stats.elo import BASELINE
 from judge_eval.stats.estimate import LEADS, Share
-from voting.kinds import Figure
+from voting.items.kinds import Figure
 
 Value = str | float | None
 

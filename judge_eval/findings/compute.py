@@ -58,8 +58,8 @@ from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_agreement import BY_CONSTRUCTION
 from judge_eval.stats.outcomes_table import UNASSIGNED, Codes, OutcomesTable
 from judge_eval.stats.wording import Words
-from voting.choices import LABELS
-from voting.kinds import is_ordered, kind_of
+from voting.items.choices import LABELS
+from voting.items.kinds import is_ordered, kind_of
 from voting.models import Queue
 
 MOST_DISPUTED = 12

@@ -11,7 +11,7 @@ from judge_eval.findings.model import MOST_MODELS, GeneratorRates, JudgeRates
 from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.corrected import corrected, share_of_grades
 from judge_eval.stats.outcomes_table import UNASSIGNED
-from voting.choices import row_of
+from voting.items.choices import row_of
 
 
 def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:

@@ -9,11 +9,11 @@ from humanjudge.core.text import listed, number_of
 from judge_eval.access import Reader, visible
 from judge_eval.findings.model import DisputedPair
 from judge_eval.models import Judge, Run, Verdict
-from voting.choices import LABELS
-from voting.conversations import latest
+from voting.items.choices import LABELS
+from voting.items.conversations import latest
+from voting.items.turns import beginning
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item
-from voting.turns import beginning
 
 PROMPT_LETTERS, OUTPUT_LETTERS = 160, 280
 # More judges than these are a number.

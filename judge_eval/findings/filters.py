@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from humanjudge.core.http import Problem
 from humanjudge.core.text import number_of
 from judge_eval.models import Run
-from voting.choices import CHOICES, VERDICTS, Choice
-from voting.kinds import COMPARISON, is_ordered, kind_of
+from voting.items.choices import CHOICES, VERDICTS, Choice
+from voting.items.kinds import COMPARISON, is_ordered, kind_of
 from voting.models import Entry, Item
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.

@@ -21,10 +21,10 @@ from judge_eval.stats.evidence_order import (
     VotingClosed,
 )
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
-from voting.kinds import COMPARISON, grade_of, is_ordered, kind_of
+from voting.items.kinds import COMPARISON, grade_of, is_ordered, kind_of
+from voting.items.order import keyed_number, prompt_order
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, margin_in, votes_required_in
 from voting.models import NO_VOTE, Entry
-from voting.order import keyed_number, prompt_order
 
 ROWS_AT_ONCE: Final = 20_000
 TAKEN_BACK: Final = "a vote was taken back"

@@ -27,8 +27,8 @@ from judge_eval.selectors import (
 from judge_eval.stats import Annotations
 from judge_eval.stats.bootstrap import BoolArray
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
-from voting.choices import MILLION, SIDES, SWAPPED
-from voting.kinds import kind_of, options_of
+from voting.items.choices import MILLION, SIDES, SWAPPED
+from voting.items.kinds import kind_of, options_of
 from voting.ledger.bulk_sql import one_moment
 from voting.ledger.counts import counted_in
 from voting.ledger.groups import groups_at

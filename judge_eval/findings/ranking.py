@@ -13,7 +13,7 @@ from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import FEWEST_PROMPTS, wilson
-from voting.kinds import is_ordered
+from voting.items.kinds import is_ordered
 from voting.models import Item
 
 Interval = tuple[float, float]

@@ -17,7 +17,7 @@ from judge_eval.findings.columns import (
 from judge_eval.findings.model import PEOPLE, GroupFigures, JudgeFindings, RunFindings
 from judge_eval.models import Judge
 from judge_eval.stats.estimate import Share
-from voting.kinds import Kind
+from voting.items.kinds import Kind
 
 BASELINE, TUNED = Judge.BASELINE, Judge.TUNED
 NO_GROUP: Final = "in no group"

@@ -31,7 +31,7 @@ from judge_eval.findings.pictures import (
 )
 from judge_eval.models import Run
 from judge_eval.web import run_page
-from voting.kinds import kind_of
+from voting.items.kinds import kind_of
 
 # The charts of each tab, and what they are called as files.
 CHARTS: Final = {

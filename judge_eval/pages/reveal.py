@@ -16,8 +16,8 @@ from judge_eval.models import Verdict
 from judge_eval.pages.pairs import picks_of
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import scores_in_words
-from voting.choices import WRONG
-from voting.kinds import COMPARISON, kind_of
+from voting.items.choices import WRONG
+from voting.items.kinds import COMPARISON, kind_of
 from voting.models import Entry, Item, Queue
 from voting.questions import own_vote_in_words
 from voting.selectors import progress

@@ -44,8 +44,8 @@ from judge_eval.runs import extension_check, providers
 from judge_eval.selectors import switched_off
 from judge_eval.web import LINES, shortened
 from voting.access import NO_NEW_PROJECTS, Actor, can_make_projects, projects_where
-from voting.choices import CHOICES, LABELS, SIDES, WITHOUT_SIDE
 from voting.forms import ProjectField, completed
+from voting.items.choices import CHOICES, LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Queue
 
 MOST_FILE_BYTES = 5_000_000

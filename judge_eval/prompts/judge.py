@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from humanjudge.core.strict_json import JsonObject
-from voting.conversations import messages_of, titled
-from voting.kinds import COMPARISON, Noun, kind_of
+from voting.items.conversations import messages_of, titled
+from voting.items.kinds import COMPARISON, Noun, kind_of
 
 # A message, or a part of one, in the shape of OpenAI's chat API.
 Message: TypeAlias = JsonObject

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from judge_eval.prompts.parse import ParsedVerdict
-from voting.choices import SWAPPED, short_name
+from voting.items.choices import SWAPPED, short_name
 
 
 class CombinedVerdict(NamedTuple):

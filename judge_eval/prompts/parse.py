@@ -21,8 +21,8 @@ from typing import Any, Final, NamedTuple
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import excerpt
 from judge_eval.prompts.judge import JudgeQuestion
-from voting.choices import CHOICES, PASSES_FROM, SIDES, TABLE
-from voting.kinds import Noun, joined, kind_of
+from voting.items.choices import CHOICES, PASSES_FROM, SIDES, TABLE
+from voting.items.kinds import Noun, joined, kind_of
 
 SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
 XLINK_NAMESPACE: Final = "http://www.w3.org/1999/xlink"

@@ -15,8 +15,8 @@ from django.db.models.fields.json import KeyTextTransform
 from humanjudge.core.strict_json import JsonObject
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
-from voting.choices import ANSWERS, VERDICTS
-from voting.kinds import is_ordered, kind_of
+from voting.items.choices import ANSWERS, VERDICTS
+from voting.items.kinds import is_ordered, kind_of
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
 from voting.ledger.decisions import judges_left_out

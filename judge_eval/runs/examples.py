@@ -13,10 +13,10 @@ from django.db.models import Q
 from humanjudge.core.validation import ConfigError, ConfigInvalid
 from judge_eval.config.run_config import MOST_EXAMPLES, ExampleItem, JoiningJudges
 from judge_eval.models import Run
-from voting.disputes import lacks_majority, majority
+from voting.items.disputes import lacks_majority, majority
+from voting.items.order import half_number
 from voting.ledger.counts import votes_on
 from voting.models import Item, Queue
-from voting.order import half_number
 
 OF_VARIANTS: Final = "are of variants, which join a run that is open for tuning"
 

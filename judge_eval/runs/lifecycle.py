@@ -44,7 +44,7 @@ from judge_eval.services import (
     ways_of_judges,
 )
 from voting.access import make_project
-from voting.kinds import kind_of
+from voting.items.kinds import kind_of
 from voting.models import Item, Picture, Project, Queue
 from voting.selectors import unusable_pairs
 

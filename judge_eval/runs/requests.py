@@ -24,8 +24,8 @@ from judge_eval.providers.errors import LEFT_OUT, CallFailed
 from judge_eval.providers.protocols import OPENAI_COMPATIBLE
 from judge_eval.runs import providers
 from judge_eval.runs.disagreements import tagged
-from voting.choices import SWAPPED
-from voting.kinds import kind_of, options_of
+from voting.items.choices import SWAPPED
+from voting.items.kinds import kind_of, options_of
 from voting.models import Inference, Item, Queue
 from voting.pictures.store import stored_path
 

@@ -27,7 +27,7 @@ from judge_eval.runs import leases, providers, state
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of, forget_trials
 from judge_eval.selectors import is_drawn
-from voting.kinds import kind_of
+from voting.items.kinds import kind_of
 from voting.models import Item
 
 NOT_TAKEN_UP = "No worker has taken this up. Is one running?"

@@ -35,11 +35,11 @@ from judge_eval.runs.hook_api import AnswersMissing, RunJudgeHelpers
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, couple_items, model_fingerprint
-from voting.choices import MILLION
-from voting.kinds import is_ordered, kind_of, options_of
+from voting.items.choices import MILLION
+from voting.items.kinds import is_ordered, kind_of, options_of
+from voting.items.order import keyed_number
 from voting.ledger import ledger
 from voting.models import Entry, Inference, Item, Queue
-from voting.order import keyed_number
 
 AT_ONCE = 500
 # The run is locked meanwhile.

@@ -27,7 +27,7 @@ from judge_eval.stats.bootstrap import (
 from judge_eval.stats.elo import START
 from judge_eval.stats.estimate import ModelBoard, Rating, best_first, require
 from judge_eval.stats.outcomes_table import Codes
-from voting.choices import CHOICES, TABLE
+from voting.items.choices import CHOICES, TABLE
 
 POINTS: Final = 400 / math.log(10)
 PRIOR: Final = 0.5

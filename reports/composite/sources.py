@@ -36,8 +36,8 @@ from reports.composite.config import (
     parse,
 )
 from reports.models import CompositeDefinition
-from voting.choices import MILLION, PASS_FLAG, TABLE, VOTES_FOR, row_of
-from voting.kinds import kind_of
+from voting.items.choices import MILLION, PASS_FLAG, TABLE, VOTES_FOR, row_of
+from voting.items.kinds import kind_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
 from voting.tuning import HIDDEN

@@ -23,8 +23,8 @@ from judge_eval.web import run_action, run_page
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, source_in_words
 from reports.composite.forms import CHECKS, CompositeForm, rows_of
+from voting.items.turns import beginning
 from voting.models import Inference
-from voting.turns import beginning
 
 MOST_VERSIONS: Final = 4
 MOST_QUARTERS: Final = 8

@@ -29,7 +29,7 @@ from reports.projects.page_header import project_action, project_page
 from voting import members
 from voting.access import can, user_of
 from voting.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation
-from voting.choices import MILLION
+from voting.items.choices import MILLION
 from voting.keys import live_keys
 from voting.models import ApiKey, Entry, Invite, Member, Project, Voter
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.quality.score import FoldState, Rule
-from voting.choices import PASSES_FROM
+from voting.items.choices import PASSES_FROM
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]

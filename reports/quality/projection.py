@@ -28,7 +28,7 @@ from reports.quality.parameters import (
 )
 from reports.quality.score import FoldState, Rule, WeightedVote, folding, microseconds, time_of
 from reports.webhooks.services import score_changed
-from voting.choices import MILLION, quality_of
+from voting.items.choices import MILLION, quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.ledger.ledger import Fact, Mismatch, Projection, locked, votes_decided_on

@@ -12,7 +12,7 @@ from math import exp, log
 from statistics import median
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from voting.choices import PASSES_FROM
+from voting.items.choices import PASSES_FROM
 
 Unit: TypeAlias = Literal["second", "hour", "day"]
 SECONDS: Final[dict[Unit, int]] = {"second": 1, "hour": 3600, "day": 86_400}

@@ -9,7 +9,7 @@ from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import FormerClaims, RunFindings
 from judge_eval.models import Run
 from reports.report.not_covered import NOT_COMPARED
-from voting.kinds import kind_of
+from voting.items.kinds import kind_of
 
 TOLERANCE: Final = 1e-9
 # The value of a name that is not there; JSON has none like it.

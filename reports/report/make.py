@@ -35,7 +35,7 @@ from reports.report.model import (
     Turnout,
     VotesOverTime,
 )
-from voting.choices import PASS_FLAG
+from voting.items.choices import PASS_FLAG
 from voting.ledger.counts import OF_PEOPLE, counted_in
 from voting.models import NO_VOTE, Entry, Flag, Inference, Item, Project, Queue, Voter
 

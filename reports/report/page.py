@@ -47,7 +47,7 @@ from reports.report.model import (
     RunResults,
 )
 from reports.report.not_covered import NOT_COVERED, UNCOVERED_FIGURES
-from voting.kinds import kind_of
+from voting.items.kinds import kind_of
 from voting.models import Inference
 
 # The beginnings of outputs that divide people and judges, by their items' places.

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from voting.disputes import lacks_majority
+from voting.items.disputes import lacks_majority
 
 
 def is_ambiguous(

@@ -21,9 +21,9 @@ from reports.review.ambiguity import (
     is_disputed,
     waits,
 )
-from voting.choices import CHOICES, VOTES_FOR
-from voting.disputes import population_variance
-from voting.kinds import KINDS
+from voting.items.choices import CHOICES, VOTES_FOR
+from voting.items.disputes import population_variance
+from voting.items.kinds import KINDS
 from voting.ledger.bulk_sql import update_many
 from voting.ledger.counts import COUNTED, OF_PEOPLE, counts, is_of_people
 from voting.ledger.decisions import SETTLING

@@ -42,15 +42,15 @@ from voting.access import (
     require_login,
     user_of,
 )
-from voting.choices import MILLION, short_name
-from voting.conversations import latest
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
 from voting.forms import ProjectField
+from voting.items.choices import MILLION, short_name
+from voting.items.conversations import latest
+from voting.items.turns import beginning
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.decisions import Decision
 from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.selectors import votes_on_item
-from voting.turns import beginning
 from voting.voters import voter_of_user
 
 PER_PAGE: Final = 30

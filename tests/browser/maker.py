@@ -32,6 +32,7 @@ from tests.helpers.run_rows import make_draft, make_provider  # noqa: E402
 from tests.helpers.tuned import joining  # noqa: E402
 from voting import services  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
+from voting.items.order import left_side  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,
     Entry,
@@ -42,7 +43,6 @@ from voting.models import (  # noqa: E402
     Queue,
     Voter,
 )
-from voting.order import left_side  # noqa: E402
 from voting.voters import invite_token, remember  # noqa: E402
 
 COLOURS = ("teal", "coral", "gold", "plum", "olive", "navy", "khaki", "peru", "pink", "gray")

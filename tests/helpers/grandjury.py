@@ -7,7 +7,7 @@ from reports.grandjury.services import PERSON_SCOPES
 from reports.models import Trace
 from tests.makers import key_client
 from voting.assignment import ballot_for
-from voting.kinds import MILLION, VoteDetails
+from voting.items.kinds import MILLION, VoteDetails
 from voting.models import Voter
 from voting.services import cast_vote
 

@@ -27,8 +27,8 @@ from tests.makers import (
     seal_all,
     voter_client,
 )
-from voting.choices import MILLION
-from voting.kinds import VoteDetails
+from voting.items.choices import MILLION
+from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import ApiKey, Entry, Item, Queue
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from judge_eval.stats.outcomes_table import UNASSIGNED, OutcomesTable
-from voting.choices import CHOICES, WRONG
+from voting.items.choices import CHOICES, WRONG
 
 words = st.sampled_from(CHOICES)
 CODES = {None: -1, **{word: code for code, word in enumerate([*CHOICES, WRONG])}}

@@ -25,7 +25,7 @@ WIRING = {
 ROOF = {f"humanjudge.{room}" for room in "api backup checks health notebook".split()}
 # Made of the standard library and what every app uses: whoever verifies a ledger, or names a choice
 # or a conversation, may use them.
-GROUND = {"voting.choices", "voting.conversations", "voting.ledger.chain"}
+GROUND = {"voting.items.choices", "voting.items.conversations", "voting.ledger.chain"}
 
 
 def floors():

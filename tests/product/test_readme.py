@@ -11,7 +11,7 @@ from judge_eval.config.judge_types import JudgeHelpers
 from judge_eval.config.modes import PlanHelpers
 from judge_eval.demo import content
 from tests.helpers.extension_package import PACKAGE
-from voting.choices import TABLE
+from voting.items.choices import TABLE
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from django.db.models import Count, F, Q, QuerySet
 
-from voting.disputes import Vote, extra_votes
-from voting.kinds import Options, kind_of, options_of
+from voting.items.disputes import Vote, extra_votes
+from voting.items.kinds import Options, kind_of, options_of
+from voting.items.order import FRESH
 from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.decisions import EXCLUDED, DecisionState, Subject, votes_required_in
 from voting.ledger.ledger import (
@@ -22,7 +23,6 @@ from voting.ledger.ledger import (
     votes_left_out,
 )
 from voting.models import NO_VOTE, Entry, Item, Project, Queue
-from voting.order import FRESH
 
 # Votes that judges are measured by: sealed, standing, and of their queue's own kind, which is
 # blind votes of people or, in a queue that holds nothing else, pretend votes. Nobody looks at a

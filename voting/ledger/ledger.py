@@ -24,7 +24,7 @@ from django.db.models.expressions import DatabaseDefault
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from voting.kinds import COMPARISON, Kind, Label, kind_of
+from voting.items.kinds import COMPARISON, Kind, Label, kind_of
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
 from voting.ledger.decisions import (

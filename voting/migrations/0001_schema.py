@@ -216,7 +216,7 @@ class Migration(migrations.Migration):
                 (
                     "ballot",
                     models.JSONField(
-                        default=list, help_text="Choices offered, see voting.choices."
+                        default=list, help_text="Choices offered, see voting.items.choices."
                     ),
                 ),
                 ("votes_per_item", models.PositiveSmallIntegerField(default=1)),

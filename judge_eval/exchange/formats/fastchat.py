@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from judge_eval.exchange.formats import mtbench
 from judge_eval.exchange.formats.shapes import in_both_orders, single, verdict_of
 from judge_eval.exchange.row_models import Values, need, plain
-from voting.choices import SWAPPED
+from voting.items.choices import SWAPPED
 
 _PAIR = {"model_1", "model_2", "g1_winner", "g2_winner", "judge"}
 _SINGLE = {"question_id", "model", "judge", "score", "judgment", "turn"}

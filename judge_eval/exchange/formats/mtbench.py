@@ -31,7 +31,7 @@ from judge_eval.exchange.row_models import (
     plain,
 )
 from judge_eval.exchange.sources import Record
-from voting.choices import SWAPPED
+from voting.items.choices import SWAPPED
 
 COLUMNS = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
 PEOPLE = ("expert", "author")

@@ -14,8 +14,8 @@ from typing import Any, Final
 from humanjudge.core.strict_json import NotJson, loads
 from judge_eval.exchange import fields
 from judge_eval.exchange.row_models import InvalidField, Values, checked
-from voting.choices import SWAPPED
-from voting.conversations import conversation
+from voting.items.choices import SWAPPED
+from voting.items.conversations import conversation
 
 PROMPTS: Final = ("prompt", "question", "instruction", "query", "input")
 OUTPUTS: Final = ("output", "answer", "response", "completion", "generation", "text")

@@ -45,7 +45,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.kinds import VoteDetails, options_of
+from voting.items.kinds import VoteDetails, options_of
 from voting.models import Assignment, Entry, Inference, Item, Queue, Voter
 from voting.services import undo_last_vote
 

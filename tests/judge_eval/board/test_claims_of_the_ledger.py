@@ -31,10 +31,10 @@ from tests.makers import (
 )
 from voting.assignment import ballot_for
 from voting.curating import change_for_all, decide, exclude_voter, reverse
+from voting.items.order import prompt_order
 from voting.ledger import ledger
 from voting.ledger.decisions import Rules, payload_of
 from voting.models import Entry, Queue
-from voting.order import prompt_order
 from voting.services import cast_vote, undo_last_vote
 
 pytestmark = pytest.mark.django_db

@@ -30,7 +30,7 @@ from tests.makers import (
     seal_all,
     user_client,
 )
-from voting.choices import SWAPPED
+from voting.items.choices import SWAPPED
 from voting.models import Inference, Item
 from voting.services import undo_last_vote
 

@@ -27,8 +27,8 @@ from tests.helpers.imports import assert_whole
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.makers import key_client, make_key, make_project, pairs_of, user_client
+from voting.items.order import fresh_turn
 from voting.models import Inference, Invite, Item
-from voting.order import fresh_turn
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

@@ -24,8 +24,8 @@ from tests.makers import (
     seal_all,
 )
 from voting.assignment import next_pairs
+from voting.items.order import prompt_order
 from voting.models import Assignment, Entry, Inference, Item
-from voting.order import prompt_order
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 

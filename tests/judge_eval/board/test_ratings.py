@@ -19,8 +19,8 @@ from judge_eval.stats.outcomes_table import OutcomesTable
 from judge_eval.stats.wording import Words
 from tests.helpers import oracles
 from tests.helpers.outcome_tables import one_by_one, outcomes_of
-from voting.choices import CHOICES
-from voting.order import prompt_order
+from voting.items.choices import CHOICES
+from voting.items.order import prompt_order
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 SIDED = [CHOICES.index(choice) for choice in ("A", "B")]

@@ -26,7 +26,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.assignment import ballot_for
-from voting.kinds import Options, kind_of
+from voting.items.kinds import Options, kind_of
 from voting.models import Entry
 from voting.services import cast_vote
 from voting.voters import invite_token

@@ -19,9 +19,9 @@ from voting.curating import (
     disputed,
     reverse,
 )
+from voting.items.order import FRESH
 from voting.ledger.decisions import Rules, votes_required_in
 from voting.models import Item, Queue
-from voting.order import FRESH
 from voting.selectors import open_to
 
 pytestmark = pytest.mark.django_db

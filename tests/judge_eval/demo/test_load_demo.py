@@ -15,8 +15,8 @@ from judge_eval.runs.state import advance
 from judge_eval.selectors import board
 from tests.helpers.pages import ballots_in, text_of
 from tests.makers import key_client, make_vote, make_voter, seal_all, user_client
-from voting.choices import CHOICES
-from voting.kinds import Options
+from voting.items.choices import CHOICES
+from voting.items.kinds import Options
 from voting.models import ApiKey, Entry, Inference, Item, Picture, Project
 from voting.pictures.store import stored_path
 

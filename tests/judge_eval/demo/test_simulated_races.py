@@ -14,7 +14,7 @@ from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import PATIENCE
 from tests.makers import make_voter, seal_all
 from voting import services
-from voting.kinds import VoteAnswer
+from voting.items.kinds import VoteAnswer
 from voting.models import Entry, Queue
 from voting.services import RecordedVote, VotingClosed, cast_simulated_votes, make_simulated
 

@@ -21,7 +21,7 @@ from tests.makers import (
     seal_all,
 )
 from voting.assignment import ballot_for
-from voting.kinds import VoteAnswer
+from voting.items.kinds import VoteAnswer
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item, Queue
 from voting.selectors import queue_counts

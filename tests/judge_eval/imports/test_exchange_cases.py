@@ -16,7 +16,7 @@ from judge_eval.exchange import import_write
 from judge_eval.models import Import, Judge, Run, Verdict
 from tests.helpers.run_findings import compute
 from tests.makers import seal_all
-from voting.conversations import messages_of
+from voting.items.conversations import messages_of
 from voting.models import Entry, Item
 
 CASES = Path(__file__).resolve().parents[4] / "shared" / "cases" / "exchange"

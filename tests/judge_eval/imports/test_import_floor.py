@@ -26,7 +26,7 @@ from tests.helpers.imports import (
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.makers import judges_of, key_client, make_key, make_project, seal_all, user_client
-from voting.choices import SWAPPED
+from voting.items.choices import SWAPPED
 from voting.models import Entry
 
 pytestmark = pytest.mark.django_db

@@ -16,7 +16,7 @@ from judge_eval.exchange.preview import (
     look,
 )
 from judge_eval.exchange.row_models import ITEMS, PAIRS
-from voting.conversations import messages_of
+from voting.items.conversations import messages_of
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from judge_eval.baselines import (
     names_for_single,
     opinion_of_single,
 )
-from voting.conversations import conversation
+from voting.items.conversations import conversation
 
 ONE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g/></svg>'
 THREE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g/><g/><g/></svg>'

@@ -19,7 +19,7 @@ from judge_eval.prompts.judge import (
     schema,
 )
 from judge_eval.prompts.parse import parse_verdict
-from voting.conversations import conversation, messages_of
+from voting.items.conversations import conversation, messages_of
 
 ALL = ["A", "B", "tie", "both_bad"]
 PNG = b"\x89PNG first", b"\x89PNG second"

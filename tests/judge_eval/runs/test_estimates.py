@@ -19,7 +19,7 @@ from judge_eval.config.estimates import (
 )
 from judge_eval.config.run_config import parse
 from judge_eval.prompts.judge import JudgeQuestion, messages
-from voting.conversations import conversation
+from voting.items.conversations import conversation
 
 CHEAP = Price(input=Decimal("0.15"), output=Decimal("0.60"))
 DEAR = Price(input=Decimal(15), output=Decimal(75))

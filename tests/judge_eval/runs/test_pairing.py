@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.services import combined_outputs
-from voting.kinds import COMPARISON
-from voting.order import wants_overlap
+from voting.items.kinds import COMPARISON
+from voting.items.order import wants_overlap
 
 outputs = st.lists(st.integers(), unique=True, max_size=8)
 

@@ -23,8 +23,8 @@ from judge_eval.config.run_config import (
 )
 from judge_eval.config.validate_run import validate_run as parse
 from judge_eval.prompts.judge import CURRENT, VERSIONS
-from voting.choices import CHOICES
-from voting.conversations import messages_of
+from voting.items.choices import CHOICES
+from voting.items.conversations import messages_of
 
 PATHSCORE = {
     "name": "Judge Evaluator Run",

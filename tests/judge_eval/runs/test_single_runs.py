@@ -11,7 +11,7 @@ from tests.helpers.scene import assert_sound
 from tests.makers import make_voter, seal_all
 from tests.provider import provider
 from voting.assignment import ballot_for
-from voting.kinds import Options, VoteDetails, kind_of
+from voting.items.kinds import Options, VoteDetails, kind_of
 from voting.models import Item
 from voting.services import cast_vote
 

@@ -9,7 +9,7 @@ from judge_eval.stats.elo import Standings, split
 from judge_eval.stats.elo_orders import elo_range, shuffled_elo
 from tests.helpers import oracles
 from tests.helpers.outcome_tables import made_up, one_by_one, tables
-from voting.choices import CHOICES, WRONG
+from voting.items.choices import CHOICES, WRONG
 
 NAMES = {-2: None, -1: None, **dict(enumerate([*CHOICES, WRONG]))}
 

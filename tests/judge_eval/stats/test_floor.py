@@ -24,8 +24,8 @@ from judge_eval.stats.evidence import beats, evidence, thresholds
 from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
 from judge_eval.stats.judge_figures import ratio
 from judge_eval.stats.order_agreement import Ratings, enter_units, order_credits
-from voting.choices import CHOICES, SWAPPED
-from voting.kinds import joined
+from voting.items.choices import CHOICES, SWAPPED
+from voting.items.kinds import joined
 
 PROMPTS = 100
 # Of so few runs as the suite has time for; 5 % of many.

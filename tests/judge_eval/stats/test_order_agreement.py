@@ -13,7 +13,7 @@ from judge_eval.stats.order_agreement import (
     order_credits,
     people_credits,
 )
-from voting.order import couples
+from voting.items.order import couples
 
 RATINGS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2), st.integers(1, 5)),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from judge_eval.stats.elo import split
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, OutcomesTable
 from tests.helpers.outcome_tables import outcomes_of, tables, votes_of
-from voting.choices import CHOICES
+from voting.items.choices import CHOICES
 
 
 def wins_by_loop(table):

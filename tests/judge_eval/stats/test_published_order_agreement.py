@@ -16,7 +16,7 @@ from judge_eval.stats.order_agreement import (
     order_credits,
     people_credits,
 )
-from voting.order import couples
+from voting.items.order import couples
 
 CASES = Path(__file__).resolve().parents[4] / "shared" / "cases"
 

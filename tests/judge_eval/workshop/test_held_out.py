@@ -32,8 +32,8 @@ from tests.product.test_roles import (
     requested,
     written,
 )
-from voting.choices import MILLION
-from voting.kinds import VoteDetails
+from voting.items.choices import MILLION
+from voting.items.kinds import VoteDetails
 from voting.tuning import OF_ALL
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -28,7 +28,7 @@ from tests.makers import (
     user_client,
 )
 from tests.provider import provider
-from voting.order import half_number
+from voting.items.order import half_number
 
 pytestmark = pytest.mark.django_db
 at = pytest.fixture(model_calls.model)

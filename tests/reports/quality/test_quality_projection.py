@@ -32,7 +32,7 @@ from tests.makers import (
 )
 from voting.assignment import ballot_for
 from voting.curating import AlreadyDecided, CannotDecide, decide, decisions_on, reverse
-from voting.kinds import VoteDetails
+from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import Entry, Project, Voter

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.review.ambiguity import StandingDecision, is_ambiguous, is_disputed, waits
-from voting.disputes import population_variance
+from voting.items.disputes import population_variance
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=1)

@@ -25,7 +25,7 @@ from tests.makers import (
     user_client,
 )
 from voting.curating import decisions_on, decisions_on_voters, exclude_voter
-from voting.kinds import VoteDetails
+from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import Entry, Project, Voter
 from voting.services import NothingToUndo, VoteConflict, flag, undo_last_vote

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voting.ballots import MAX_AGE, Ballot, BallotInvalid, issue, read
-from voting.kinds import AnswerInvalid
+from voting.items.kinds import AnswerInvalid
 
 BALLOT = Ballot(
     uid=UUID(int=1),

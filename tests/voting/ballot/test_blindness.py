@@ -34,7 +34,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.assignment import ballot_for
-from voting.kinds import VoteDetails
+from voting.items.kinds import VoteDetails
 from voting.models import Inference, Item
 from voting.services import cast_vote, flag
 from voting.voters import invite_token

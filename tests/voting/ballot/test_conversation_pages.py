@@ -21,9 +21,9 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.conversations import conversation, messages_of
+from voting.items.conversations import conversation, messages_of
+from voting.items.turns import as_sent, prompt, turns
 from voting.models import Inference
-from voting.turns import as_sent, prompt, turns
 
 pytestmark = pytest.mark.django_db
 

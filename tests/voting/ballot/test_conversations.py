@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voting.conversations import ROLES, assistant_text, conversation, latest, messages_of
+from voting.items.conversations import ROLES, assistant_text, conversation, latest, messages_of
 
 TEXT = st.text(max_size=60)
 ROLE = st.sampled_from(sorted({*ROLES, "User", " ASSISTANT "}))

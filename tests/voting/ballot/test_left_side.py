@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voting.choices import CHOICES, TABLE
-from voting.kinds import COMPARISON
-from voting.order import keyed_number, left_side
+from voting.items.choices import CHOICES, TABLE
+from voting.items.kinds import COMPARISON
+from voting.items.order import keyed_number, left_side
 
 AT = {TABLE[choice].position: TABLE[choice].spoken for choice in CHOICES}
 lefts = st.sampled_from(["A", "B"])

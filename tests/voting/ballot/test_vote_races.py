@@ -20,7 +20,7 @@ from tests.makers import judges_of, make_invite, seal_all
 from voting import services
 from voting.assignment import ballot_for, next_pairs
 from voting.ballots import Ballot
-from voting.kinds import VoteDetails
+from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Flag, Item, Voter
 from voting.services import NothingToUndo, RecordedVote, VoteConflict, VotingClosed

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from voting.choices import MILLION
+from voting.items.choices import MILLION
 
 # A choice, and the value of a vote that has one, in millionths.
 Vote: TypeAlias = tuple[str, int | None]

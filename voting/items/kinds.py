@@ -15,7 +15,7 @@ from pydantic import Field, JsonValue
 
 from humanjudge.core.text import UNSTORABLE, listed, number_of
 from humanjudge.core.validation import Line, Part
-from voting.choices import (
+from voting.items.choices import (
     CHOICES,
     MILLION,
     PASS_FLAG,
@@ -96,7 +96,7 @@ class Options(Part):
         "other",
     )
     criteria: Annotated[tuple[Criterion, ...], Field(strict=False, max_length=20)] = ()
-    # Where people disagree an item wants so many votes more: see voting.disputes.
+    # Where people disagree an item wants so many votes more: see voting.items.disputes.
     extra_votes: Annotated[int, Field(ge=0, le=100)] = 0
     critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, TypeVar
 
-from voting.choices import Side
+from voting.items.choices import Side
 
 Pair = TypeVar("Pair", bound=Hashable)
 

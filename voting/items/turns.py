@@ -9,7 +9,7 @@ from django.db.models import Case, F, TextField, When
 from django.db.models.functions import Left
 
 from humanjudge.core.text import number_of
-from voting.conversations import Message, latest, messages_of, titled
+from voting.items.conversations import Message, latest, messages_of, titled
 
 # A conversation of more turns, or one whose earlier turns are longer, is folded.
 MOST_OPEN: Final = 4
