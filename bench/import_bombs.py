@@ -217,7 +217,7 @@ def look_at(name: str, file_name: str, content: bytes) -> None:
 def manage_key(up: Up) -> str:
     make = (
         "from voting.models import Project; Project.objects.create(name='Copy');"
-        "from voting.keys import create_key; print(create_key('bench', ['manage'])[1])"
+        "from voting.access.keys import create_key; print(create_key('bench', ['manage'])[1])"
     )
     command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", make]
     done = subprocess.run(

@@ -75,7 +75,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "voting.views.go_on_voting",
-                "voting.access.may_here",
+                "voting.access.roles.may_here",
                 "reports.apps.site_context",
             ],
             "builtins": [
@@ -296,9 +296,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
     for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
-# Limits on guessing passwords: see humanjudge.login.
-AUTHENTICATION_BACKENDS = ["humanjudge.login.LimitedBackend"]
-# The team's own identity provider, which voting.openid asks; without an issuer there is none.
+# Limits on guessing passwords: see voting.access.login.
+AUTHENTICATION_BACKENDS = ["voting.access.login.LimitedBackend"]
+# The team's own identity provider, which voting.access.openid asks; without an issuer there is none.
 OIDC_ISSUER, OIDC_CLIENT_ID = env.str("OIDC_ISSUER", ""), env.str("OIDC_CLIENT_ID", "")
 OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", "")
 # What the button says; the host of the issuer unless it is named.

@@ -7,10 +7,10 @@ from django.views.generic import RedirectView
 
 from humanjudge.api import api, grandjury_api
 from humanjudge.core.http import on_demand
-from humanjudge.login import LoginPage
 from humanjudge.server.health import healthz, metrics
+from voting.access.login import LoginPage
 
-_openid, _PROVIDER = "voting.openid", "OIDC_ISSUER"
+_openid, _PROVIDER = "voting.access.openid", "OIDC_ISSUER"
 
 # Addresses are tried one after another: what is asked for most stands first.
 urlpatterns = [

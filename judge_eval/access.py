@@ -1,4 +1,4 @@
-"""Who may see boards, pairs and calls of a run, as `voting.access` says of its project.
+"""Who may see boards, pairs and calls of a run, as `voting.access.roles` says of its project.
 
 Never a voter who could still vote on what they show. Boards and pairs of a run that is shared are
 for everybody. Calls name models and quote judges, so they are for members alone; one who also votes
@@ -23,8 +23,9 @@ from django.utils import timezone
 
 from humanjudge.core.http import HtmxRequest, problem
 from judge_eval.models import Run
-from voting import access, tuning
-from voting.access import Action
+from voting import tuning
+from voting.access import roles
+from voting.access.roles import Action
 from voting.models import ApiKey, Assignment, Entry, Exposure, Item, Project, Queue, Voter
 from voting.selectors import chunks, left_to, released_by_me
 from voting.services import record_exposure
@@ -51,7 +52,7 @@ def can(reader: HttpRequest | ApiKey, action: Action, run: Run) -> bool:
     """
     if isinstance(reader, HttpRequest):
         return not _obstacle(reader, action, run)
-    if not access.can(reader, action, run.queue.project_id):
+    if not roles.can(reader, action, run.queue.project_id):
         return False
     if ApiKey.Scope.VOTE not in reader.scopes or ApiKey.Scope.VERDICTS in reader.scopes:
         return True
@@ -67,7 +68,7 @@ def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None 
         return PAIR_IS_OPEN.format(noun=run.queue.noun)
     if pair is not None and run.queue.is_tuning and pair.is_held_out:
         return tuning.WORDS.format(noun=run.queue.noun)
-    if access.can(request.user, action, run.queue.project_id):
+    if roles.can(request.user, action, run.queue.project_id):
         return ""
     if action == "see people":
         return ROLE
@@ -83,14 +84,14 @@ def refusal(
 
     Who is let in to a pair has seen its verdicts, so a later vote of theirs on it is not blind.
     """
-    access.note_project(request, run.queue.project_id)
+    roles.note_project(request, run.queue.project_id)
     obstacle = _obstacle(request, action, run, pair)
     if not obstacle:
         if pair is not None:
             note_seen(request, run.queue.project, {pair.pk})
         return None
     if obstacle == ROLE:
-        access.require(request, action, run.queue.project_id)
+        roles.require(request, action, run.queue.project_id)
     way_out = ("Go on voting", reverse("vote", args=[run.queue_id]))
     return problem(request, 403, obstacle, action=way_out)
 
@@ -224,7 +225,7 @@ def may_be_stopped(reader: HttpRequest | ApiKey, run: Run) -> bool:
 
 def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:
     run = Run.objects.filter(queue=queue).first()
-    is_readable = run is not None and (run.is_shared or access.can(user, "see", queue.project_id))
+    is_readable = run is not None and (run.is_shared or roles.can(user, "see", queue.project_id))
     return reverse("run", args=[run.pk]) if run is not None and is_readable else ""
 
 

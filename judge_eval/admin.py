@@ -10,8 +10,8 @@ from django.urls import reverse
 from judge_eval.models import Call, Findings, Import, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.pages.providers import FIELDS
 from judge_eval.runs import providers
+from voting.access.changes import record_queues
 from voting.admin import ListAdmin, ReadOnlyAdmin, SeenAdmin, UnmakeableAdmin
-from voting.changes import record_queues
 from voting.models import Queue
 from voting.tuning import held_out
 

@@ -24,7 +24,7 @@ from judge_eval.findings.few import VotesFirst
 from judge_eval.models import Findings, Judge, Run
 from judge_eval.runs import lifecycle
 from judge_eval.selectors import counts_as_judge, silent_models
-from voting.access import Action, require
+from voting.access.roles import Action, require
 from voting.selectors import queue_counts
 
 register = template.Library()

@@ -27,7 +27,7 @@ from reports.models import (
     Webhook,
 )
 from reports.review import services
-from voting.access import can_anywhere, projects_where
+from voting.access.roles import can_anywhere, projects_where
 from voting.admin import ReadOnlyAdmin, do_for_each
 from voting.curating import AlreadyDecided, CannotDecide, decisions_on
 from voting.ledger.decisions import Action

@@ -38,7 +38,7 @@ def site_context(request: HttpRequest) -> dict[str, object]:
 
 def _site_pages(request: HttpRequest) -> tuple[tuple[str, str, object, bool], ...]:
     from reports.review.views import count_waiting  # models are not loaded before
-    from voting.access import can_anywhere
+    from voting.access.roles import can_anywhere
 
     user = request.user
     waiting = SimpleLazyObject(lambda: count_waiting(request))

@@ -67,7 +67,7 @@ def forked_previews(monkeypatch):
 
 
 LIMITS = {
-    "humanjudge.login": ["BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"],
+    "voting.access.login": ["BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"],
     "judge_eval.api.access": ["WRONG_KEYS"],
     "reports.report.public": ["LIMIT"],
     "voting.views": ["WRONG_LINKS", "JOINS"],

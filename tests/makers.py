@@ -14,9 +14,9 @@ from PIL import Image
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs.verdicts import record_changed, verdicts_entry
+from voting.access.keys import create_key
 from voting.assignment import ballot_for
 from voting.items.order import fresh_turn
-from voting.keys import create_key
 from voting.ledger import chain, ledger
 from voting.ledger.bulk_sql import insert_many
 from voting.models import (

@@ -25,11 +25,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
 
-from voting.changes import record_queues
+from voting.access.changes import record_queues
+from voting.access.keys import create_key
 from voting.forms import GroupField
 from voting.items.choices import CHOICES, LABELS, Choice, in_order
 from voting.items.kinds import COMPARISON, kind_of
-from voting.keys import create_key
 from voting.models import (
     ApiKey,
     Entry,

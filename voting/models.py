@@ -68,7 +68,7 @@ class Project(Identified):
 
 
 class Member(models.Model):
-    """A person's role in a project: see voting.access for what each role may do."""
+    """A person's role in a project: see voting.access.roles for what each role may do."""
 
     class Role(models.TextChoices):
         OWNER = "owner", "owner"

@@ -20,8 +20,8 @@ from django_htmx.http import trigger_client_event
 
 from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.ratelimit import RateLimit
-from humanjudge.login import slow_down
 from voting import ballots, services, voters
+from voting.access.login import slow_down
 from voting.assignment import ballot_for, give_back, next_pairs
 from voting.forms import FlagForm, JoinForm, UndoForm
 from voting.items.conversations import latest, messages_of

@@ -15,12 +15,13 @@ from humanjudge.core import strict_json
 from humanjudge.core.ratelimit import RateLimit
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import ConfigError, ConfigInvalid
-from humanjudge.login import slow_down
 from judge_eval.access import can
 from judge_eval.models import Run
 from judge_eval.selectors import by_prefix
-from voting import access
-from voting.access import (
+from voting.access import roles
+from voting.access.keys import find_key
+from voting.access.login import slow_down
+from voting.access.roles import (
     Action,
     make_project,
     projects_of,
@@ -28,7 +29,6 @@ from voting.access import (
     refusal_of,
     require_making,
 )
-from voting.keys import find_key
 from voting.models import ApiKey, Project, Voter
 from voting.services import wait_until_sealed
 from voting.voters import voter_of_key
@@ -146,7 +146,7 @@ def project_of(api_key: ApiKey, project_id: str, action: Action) -> Project:
 
 
 def insist(api_key: ApiKey, action: Action, project: UUID) -> None:
-    if not access.can(api_key, action, project):
+    if not roles.can(api_key, action, project):
         raise HttpError(403, refusal_of(action))
 
 

@@ -28,7 +28,7 @@ from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportReport, json_text
 from judge_eval.models import Import, Run
 from judge_eval.runs import demo
-from voting.access import can_make_projects, projects_where
+from voting.access.roles import can_make_projects, projects_where
 from voting.models import ApiKey
 
 MANAGE = ApiKey.Scope.MANAGE

@@ -10,7 +10,7 @@ from humanjudge.core import extensions
 from judge_eval.api.access import KeyRouter, key_of
 from judge_eval.runs.extension_check import switch
 from judge_eval.selectors import switched_off
-from voting.access import can
+from voting.access.roles import can
 from voting.models import ApiKey
 
 OWNERS_ONLY = "switching extensions takes a key of an owner, of all projects"

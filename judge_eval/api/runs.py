@@ -33,7 +33,7 @@ from judge_eval.runs import demo, exclusion, extension_check, lifecycle
 from judge_eval.runs.progress import Cost, Work, progress_of
 from judge_eval.selectors import by_prefix
 from judge_eval.voter_stats import figures_of, pace_of, people_of
-from voting.access import projects_where
+from voting.access.roles import projects_where
 from voting.models import ApiKey, Item, Voter
 from voting.voters import voter_of_key
 

@@ -60,7 +60,7 @@ from judge_eval.exchange.row_models import (
 )
 from judge_eval.models import UPLOADED, Import, Run
 from judge_eval.selectors import switched_off
-from voting.access import projects_where
+from voting.access.roles import projects_where
 from voting.items.kinds import KINDS
 from voting.models import Entry
 

@@ -35,7 +35,7 @@ from judge_eval.exchange.import_steps import (
 from judge_eval.exchange.question import Columns
 from judge_eval.exchange.restore_rows import Lines, Rows, Start, lacks
 from judge_eval.models import Import, Run
-from voting.access import can_make_projects, make_project, projects_where
+from voting.access.roles import can_make_projects, make_project, projects_where
 from voting.items.choices import WRONG
 from voting.items.kinds import kind_of
 from voting.ledger import chain, ledger

@@ -24,7 +24,7 @@ from judge_eval.findings.filters import WHOLE_RUN, Parts, Slice, SliceInvalid
 from judge_eval.findings.model import Claims, FormerClaims, RunFindings
 from judge_eval.models import Board, Findings, Judge, JudgeRating, Run
 from judge_eval.voter_stats import MOST_READ, count_votes
-from voting.changes import note_change
+from voting.access.changes import note_change
 from voting.items.kinds import is_ordered, kind_of
 from voting.ledger import ledger
 from voting.ledger.decisions import MARGIN

@@ -29,10 +29,10 @@ from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, trial
 from judge_eval.services import floor_of
 from judge_eval.web import lead_to, run_action, run_page, scores_in_words
-from voting.access import projects_where, require_making_runs, user_of
+from voting.access.members import start_project
+from voting.access.roles import projects_where, require_making_runs, user_of
 from voting.items.choices import LABELS
 from voting.items.kinds import is_ordered
-from voting.members import start_project
 from voting.models import Item
 
 # A file of 5 MB and the largest form that Django reads.

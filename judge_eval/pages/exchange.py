@@ -31,7 +31,7 @@ from judge_eval.exchange.preview import LOOKED_AT, Preview, grouped
 from judge_eval.models import Import, Run
 from judge_eval.pages.import_form import IN_WORDS, ImportForm
 from judge_eval.web import citation_of, find_run, run_page
-from voting.access import projects_where, require, require_login, require_making_runs, user_of
+from voting.access.roles import projects_where, require, require_login, require_making_runs, user_of
 
 MOST_FAULTS: Final = 100
 LISTED: Final = 10

@@ -12,7 +12,7 @@ from humanjudge.core import extensions
 from humanjudge.core.http import Context, Problem
 from judge_eval.models import Extension
 from judge_eval.runs import extension_check
-from voting.access import require, user_of
+from voting.access.roles import require, user_of
 
 # In the order in which a run meets them.
 KINDS: Final = ("run mode", "judge type", "provider", "baseline", "scorer", "import format")

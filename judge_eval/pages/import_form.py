@@ -34,10 +34,10 @@ from judge_eval.exchange.row_models import (
 from judge_eval.exchange.row_models import LABELS as LABELS_BY_TASK
 from judge_eval.models import Import
 from judge_eval.pages.run_form import RunProjectForm
-from voting.access import projects_where
+from voting.access.members import start_project
+from voting.access.roles import projects_where
 from voting.forms import ProjectField
 from voting.items.choices import LABELS
-from voting.members import start_project
 from voting.models import Project
 
 IN_WORDS: Final = {"pair": "pairs", "item": "single items"}

@@ -15,7 +15,7 @@ from humanjudge.core.http import Context
 from judge_eval.models import Run
 from judge_eval.web import find_run, invites_address, run_action
 from voting import voters
-from voting.access import require, user_of
+from voting.access.roles import require, user_of
 from voting.forms import InviteForm, PersonalInvitesForm
 from voting.models import Invite
 

@@ -30,7 +30,7 @@ from judge_eval.stats.planning import (
     most_saved,
     plan,
 )
-from voting.access import require_login
+from voting.access.roles import require_login
 
 ALTERNATIVES: Final = (1, 2, 3, 5, 7)
 POINTS_OF_CURVE: Final = 24

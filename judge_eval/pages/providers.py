@@ -21,7 +21,7 @@ from judge_eval.models import Call, Judge, Provider, Run
 from judge_eval.providers.protocols import OPENAI_COMPATIBLE, PROTOCOLS
 from judge_eval.runs import providers, trial
 from judge_eval.runs.lifecycle import LifecycleRefused
-from voting.access import (
+from voting.access.roles import (
     can_administer,
     projects_where,
     require_administering,

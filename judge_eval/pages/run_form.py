@@ -43,7 +43,7 @@ from judge_eval.models import Provider, Run
 from judge_eval.runs import extension_check, providers
 from judge_eval.selectors import switched_off
 from judge_eval.web import LINES, shortened
-from voting.access import NO_NEW_PROJECTS, Actor, can_make_projects, projects_where
+from voting.access.roles import NO_NEW_PROJECTS, Actor, can_make_projects, projects_where
 from voting.forms import ProjectField, completed
 from voting.items.choices import CHOICES, LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Queue

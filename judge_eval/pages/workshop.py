@@ -63,7 +63,7 @@ from judge_eval.runs.requests import judge_question
 from judge_eval.runs.suggestion import latest, suggest
 from judge_eval.web import run_action, run_page, shortened
 from voting import tuning
-from voting.access import user_of
+from voting.access.roles import user_of
 from voting.items.choices import short_name
 from voting.items.kinds import kind_of
 from voting.models import Inference, Item, Voter

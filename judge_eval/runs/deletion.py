@@ -23,7 +23,7 @@ from judge_eval.runs import leases, state
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.results import FORMER_REPLY
 from judge_eval.selectors import verdicts_of
-from voting.changes import note_change
+from voting.access.changes import note_change
 from voting.ledger import ledger
 from voting.models import (
     NO_VOTE,

@@ -28,12 +28,12 @@ from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.results import Fields
 from judge_eval.runs.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdicts_entry
 from judge_eval.services import add_judges, baseline, create_queue, create_run, imported_judge
+from voting.access.keys import create_key
 from voting.assignment import ballot_for
 from voting.ballots import Ballot
 from voting.items.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.items.kinds import Label, VoteAnswer, kind_of, options_of
 from voting.items.order import fresh_turn
-from voting.keys import create_key
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import insert_copies, insert_many
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS

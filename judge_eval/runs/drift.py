@@ -43,7 +43,7 @@ from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
 from judge_eval.runs.requests import ModelQuestion, question_of
 from judge_eval.runs.results import CallAnswer, fields_of
 from judge_eval.selectors import counts_as_judge, voted_items
-from voting.changes import note_change
+from voting.access.changes import note_change
 from voting.items.order import keyed_number
 from voting.ledger.counts import votes_on
 from voting.models import Item

@@ -43,7 +43,7 @@ from judge_eval.services import (
     recipe_of,
     ways_of_judges,
 )
-from voting.access import make_project
+from voting.access.roles import make_project
 from voting.items.kinds import kind_of
 from voting.models import Item, Picture, Project, Queue
 from voting.selectors import unusable_pairs

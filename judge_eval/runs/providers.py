@@ -22,8 +22,8 @@ from humanjudge.core.validation import ConfigInvalid, Line, Name, Part, validate
 from judge_eval.config.estimates import Price, Prices
 from judge_eval.models import Provider, validate_base_url, validate_key_variable
 from judge_eval.providers.chat import NO_KEY, Endpoint
-from voting.access import Actor, projects_where
-from voting.changes import note_change
+from voting.access.changes import note_change
+from voting.access.roles import Actor, projects_where
 
 if TYPE_CHECKING:
     from judge_eval.stats.similarity import Embedder

@@ -17,12 +17,12 @@ from pydantic import AfterValidator, BaseModel
 from humanjudge.core.http import Problem
 from humanjudge.core.ratelimit import RateLimit
 from humanjudge.core.validation import INTEGER, ConfigInvalid, Name, Storable, StorableJson, Text
-from humanjudge.login import address_of
 from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import selectors, services
 from reports.grandjury.selectors import MOST_ROWS, Row, Window
 from reports.grandjury.services import TraceIn
 from reports.models import Benchmark, Enrollment, TracedModel
+from voting.access.login import address_of
 from voting.models import ApiKey
 
 EITHER_KEY: Final = (ApiKey.Kind.MODEL, ApiKey.Kind.PERSON)

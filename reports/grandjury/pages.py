@@ -15,7 +15,8 @@ from django.views.decorators.http import require_POST, require_safe
 from humanjudge.core.http import Context
 from reports.grandjury import selectors, services
 from reports.models import Benchmark, TracedModel
-from voting.access import (
+from voting.access.keys import revoke
+from voting.access.roles import (
     Action,
     can_make_projects,
     can_make_runs,
@@ -26,7 +27,6 @@ from voting.access import (
     user_of,
 )
 from voting.forms import ProjectField
-from voting.keys import revoke
 from voting.models import ApiKey
 
 EVERY_PROJECT = "every project"

@@ -15,7 +15,7 @@ from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Sum
 from judge_eval.access import note_seen
 from judge_eval.models import Run
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
-from voting.access import can, projects_of
+from voting.access.roles import can, projects_of
 from voting.ledger.counts import COUNTED
 from voting.models import ApiKey, Entry, Item, Project, Voter
 from voting.selectors import left_to

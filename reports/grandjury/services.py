@@ -19,10 +19,10 @@ from judge_eval.objects import UNPLACED
 from judge_eval.runs.verdicts import verdicts_entry
 from judge_eval.services import create_study, new_item
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
-from voting.access import make_project, projects_where, require_making
-from voting.changes import note_change
+from voting.access.changes import note_change
+from voting.access.keys import create_key, revoke
+from voting.access.roles import make_project, projects_where, require_making
 from voting.items.choices import PASS_FLAG
-from voting.keys import create_key, revoke
 from voting.ledger.bulk_sql import insert, key, pipelined, prepared
 from voting.models import ApiKey, Inference, Project, Queue
 

@@ -28,7 +28,7 @@ from reports.projects.page_header import project_page
 from reports.quality.parameters import DEFAULT, KEY, REPUTATIONS, parameters_in
 from reports.quality.views import parameters_in_words
 from reports.review.views import vote_in_words
-from voting.changes import changes_of
+from voting.access.changes import changes_of
 from voting.items.choices import short_name
 from voting.ledger.decisions import GROUPS, MARGIN, VOTES_WANTED
 from voting.models import Entry, Item, Project, Voter

@@ -26,11 +26,11 @@ from humanjudge.core.text import listed, number_of
 from judge_eval.models import Run
 from judge_eval.web import invites_address
 from reports.projects.page_header import project_action, project_page
-from voting import members
-from voting.access import can, user_of
-from voting.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation
+from voting.access import members
+from voting.access.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation
+from voting.access.keys import live_keys
+from voting.access.roles import can, user_of
 from voting.items.choices import MILLION
-from voting.keys import live_keys
 from voting.models import ApiKey, Entry, Invite, Member, Project, Voter
 
 PER_PAGE: Final = 50

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.core.http import Context
 from judge_eval.web import Tab
-from voting.access import Action, can, require
+from voting.access.roles import Action, can, require
 from voting.models import Project
 
 View: TypeAlias = Callable[..., HttpResponse]

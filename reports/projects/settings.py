@@ -23,9 +23,9 @@ from judge_eval.runs.deletion import replies_older_than, set_retention
 from reports.grandjury.pages import show_secret
 from reports.projects.page_header import project_action, project_page
 from reports.report.links import MOST_DAYS, in_days
-from voting.access import scopes_within, user_of
-from voting.changes import rename
-from voting.keys import ScopesExceeded, create_project_key, revoke_project_key
+from voting.access.changes import rename
+from voting.access.keys import ScopesExceeded, create_project_key, revoke_project_key
+from voting.access.roles import scopes_within, user_of
 from voting.models import ApiKey, Project
 
 # Traces are logged by the key of a model, which the page of models makes.

@@ -12,10 +12,10 @@ from pydantic import Field
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import INTEGER, Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
+from voting.access.members import OF_A_PERSON
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.ledger import Fact
 from voting.ledger.scheduler import nudge
-from voting.members import OF_A_PERSON
 from voting.models import Entry, Project, Voter
 
 # Of a `parameters` entry: what it holds for quality scores.

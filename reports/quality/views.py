@@ -40,7 +40,7 @@ from reports.quality.parameters import (
 )
 from reports.quality.projection import points_of, start_of, votes_in_time
 from reports.quality.score import SECONDS, half_life, median_gap, microseconds, start_weight
-from voting.access import (
+from voting.access.roles import (
     can_make_projects,
     make_project,
     projects_where,

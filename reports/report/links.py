@@ -25,8 +25,8 @@ from reports.report.before_tuning import is_waiting, report_before_tuning
 from reports.report.bundle import frozen_rows
 from reports.report.make import NotComputed, is_current, report_of
 from reports.report.model import Report
-from voting.access import require, require_login, user_of
-from voting.changes import note_change
+from voting.access.changes import note_change
+from voting.access.roles import require, require_login, user_of
 from voting.ledger.bulk_sql import one_moment
 from voting.models import Project, Queue
 from voting.tuning import is_tuned

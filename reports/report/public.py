@@ -30,7 +30,6 @@ from pydantic import ValidationError
 from humanjudge.core.citation import Citation, version
 from humanjudge.core.http import Context, Problem, problem
 from humanjudge.core.ratelimit import RateLimit
-from humanjudge.login import slow_down
 from judge_eval.access import VOTE_FIRST, has_pairs_left, note_runs_seen, visible, voters_of
 from judge_eval.findings.disputed import outputs_beginning, pairs_beginning
 from judge_eval.findings.few import require_votes_first
@@ -44,7 +43,8 @@ from reports.report.links import count_view, find_share
 from reports.report.make import NotComputed, report_of
 from reports.report.model import Removals, Report
 from reports.report.page import Outputs, report_context
-from voting import access
+from voting.access import roles
+from voting.access.login import slow_down
 from voting.models import NO_VOTE, Assignment, Entry
 from voting.pictures.rendering import render as render_picture
 from voting.selectors import left_to
@@ -99,7 +99,7 @@ def public(view: View) -> View:
 def _votes_first(request: HttpRequest, share: Share) -> HttpResponse | None:
     """Refuse who would read here what others think of items that are still to be voted on."""
     voters = voters_of(request, share.project_id)
-    if not voters or access.can(request.user, "see", share.project_id):
+    if not voters or roles.can(request.user, "see", share.project_id):
         return None
     assigned = Assignment.objects.filter(voter__in=voters, item__queue=OuterRef("queue"))
     runs = Run.objects.filter(Exists(assigned), queue__project=share.project_id)
@@ -111,7 +111,7 @@ def _votes_first(request: HttpRequest, share: Share) -> HttpResponse | None:
 
 def _may_vote(request: HttpRequest, share: Share) -> bool:
     """Say whether a reader is a voter of the project, or a member who may become one."""
-    is_member = access.can(request.user, "see", share.project_id)
+    is_member = roles.can(request.user, "see", share.project_id)
     return is_member or bool(voters_of(request, share.project_id))
 
 

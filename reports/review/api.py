@@ -13,7 +13,7 @@ from humanjudge.core.validation import Text
 from judge_eval.api.access import KeyRouter, insist, keep_blind, key_of
 from reports.models import Review
 from reports.review import services
-from voting.access import projects_where
+from voting.access.roles import projects_where
 from voting.curating import MOST_VOTES, decisions_on
 from voting.ledger.decisions import Action
 from voting.models import ApiKey, Entry, Item, Voter

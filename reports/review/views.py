@@ -31,7 +31,7 @@ from judge_eval.selectors import verdicts_on
 from judge_eval.web import scores_in_words
 from reports.models import Review
 from reports.review import services
-from voting.access import (
+from voting.access.roles import (
     Action,
     Actor,
     can,

@@ -20,7 +20,7 @@ from humanjudge.celery import enqueue
 from humanjudge.core.domain_events import Announcement, Data
 from reports.models import Delivery, Quality, Webhook
 from reports.webhooks.addresses import checked, target_of
-from voting.changes import note_change
+from voting.access.changes import note_change
 from voting.models import Flag, Project
 from voting.tuning import is_tuned
 

@@ -16,7 +16,7 @@ from humanjudge.core.text import duration
 from reports.models import Delivery, Webhook
 from reports.webhooks import services
 from reports.webhooks.addresses import AddressRefused
-from voting.access import require, require_login, user_of
+from voting.access.roles import require, require_login, user_of
 from voting.models import Project
 
 NEWEST = 10

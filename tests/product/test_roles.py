@@ -1,7 +1,7 @@
 """Who may do what, proved: every address of the product, by each method, asked by everybody.
 
 The addresses come from Django's resolver and from the two OpenAPI documents. What each takes stands
-in `PAGES`, `API` and `PROTOCOL`; who may do that follows from `voting.access.ALLOWED`. Whoever adds
+in `PAGES`, `API` and `PROTOCOL`; who may do that follows from `voting.access.roles.ALLOWED`. Whoever adds
 an address adds a line here, or a test fails.
 """
 
@@ -51,7 +51,7 @@ from tests.makers import (
     voter_client,
 )
 from voting import ballots
-from voting.access import ALLOWED, NO_NEW_PROJECTS
+from voting.access.roles import ALLOWED, NO_NEW_PROJECTS
 from voting.assignment import ballot_for
 from voting.curating import exclude_voter
 from voting.models import ApiKey, Member, Project

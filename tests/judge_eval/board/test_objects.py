@@ -10,7 +10,7 @@ from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.imports import assert_whole
 from tests.judge_eval.judging.test_judging import make_new_run, work_on
 from tests.makers import make_project, make_rubric, pairs_of, restate, seal_all, user_client
-from voting.changes import rename
+from voting.access.changes import rename
 from voting.ledger import ledger
 from voting.models import Entry, Inference, Project
 

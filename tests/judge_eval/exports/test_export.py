@@ -26,7 +26,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.keys import create_key
+from voting.access.keys import create_key
 from voting.models import Entry, Voter
 from voting.services import flag, undo_last_vote
 from voting.voters import invite_token, voter_of_key, voter_of_user

@@ -11,7 +11,7 @@ from judge_eval.runs import deletion, lifecycle
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import go_on, make_judging, says
 from tests.makers import make_project, member_client, user_client
-from voting.changes import changes_of
+from voting.access.changes import changes_of
 
 pytestmark = pytest.mark.django_db
 RAW = "I like both, says the secret reply."

@@ -14,7 +14,7 @@ from reports.models import Benchmark, Enrollment, TracedModel
 from tests.helpers.grandjury import Model, Person, get, make_voter, post, rows, vote
 from tests.helpers.pages import text_of
 from tests.makers import key_client, make_project, member_client, seal_all, user_client
-from voting.keys import USE_NOTED_EVERY, find_key
+from voting.access.keys import USE_NOTED_EVERY, find_key
 from voting.models import ApiKey, Item, Member, Queue
 
 pytestmark = pytest.mark.django_db

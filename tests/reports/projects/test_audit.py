@@ -23,7 +23,7 @@ from tests.makers import (
     seal_all,
     voter_client,
 )
-from voting.changes import rename
+from voting.access.changes import rename
 from voting.curating import decide
 from voting.models import Assignment, Entry, Exposure, Member, Voter
 from voting.services import undo_last_vote

@@ -20,9 +20,9 @@ from tests.makers import (
     seal_all,
     user_client,
 )
-from voting.access import can
-from voting.changes import changes_of
-from voting.keys import ScopesExceeded, create_project_key, find_key
+from voting.access.changes import changes_of
+from voting.access.keys import ScopesExceeded, create_project_key, find_key
+from voting.access.roles import can
 from voting.models import ApiKey, Entry, Member, Project, Voter
 
 pytestmark = pytest.mark.django_db

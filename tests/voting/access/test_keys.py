@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from tests.makers import make_key, make_project
-from voting.keys import find_key
+from voting.access.keys import find_key
 from voting.models import ApiKey
 
 pytestmark = pytest.mark.django_db

@@ -4,11 +4,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from humanjudge import login
 from humanjudge.core.ratelimit import RateLimit
 from judge_eval.api import access
 from tests.makers import key_client, make_invite, make_key, make_run
 from voting import views
+from voting.access import login
 from voting.models import Voter
 from voting.voters import invite_token
 

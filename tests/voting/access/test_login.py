@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from humanjudge import login
 from humanjudge.core.ratelimit import RateLimit
+from voting.access import login
 
 pytestmark = pytest.mark.django_db
 

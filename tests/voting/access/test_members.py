@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from tests.helpers.concurrent_calls import only, together
 from tests.makers import make_project
-from voting import members
+from voting.access import members
 from voting.models import Member
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]

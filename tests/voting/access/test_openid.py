@@ -16,8 +16,8 @@ from tests.helpers.pages import text_of
 from tests.helpers.waiting import PATIENCE
 from tests.makers import make_run
 from tests.openid_server import ADA, CLIENT, OpenIDServer
-from voting import members, openid
-from voting.access import projects_where
+from voting.access import members, openid
+from voting.access.roles import projects_where
 from voting.models import Identity, Member
 
 pytestmark = pytest.mark.django_db

@@ -26,8 +26,8 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.changes import changes_of, rename
-from voting.keys import find_key
+from voting.access.changes import changes_of, rename
+from voting.access.keys import find_key
 from voting.ledger import chain, ledger
 from voting.models import ApiKey, Entry, Flag, Queue, VoterPrompt
 from voting.voters import invite_token

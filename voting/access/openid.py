@@ -31,7 +31,7 @@ from requests import RequestException
 
 from humanjudge.core.http import Problem
 from humanjudge.core.ratelimit import RateLimit
-from humanjudge.login import slow_down
+from voting.access.login import slow_down
 from voting.models import Identity
 
 # By keys that are the provider's alone: no `none`, and nothing signed with what others may know.

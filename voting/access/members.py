@@ -7,8 +7,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from voting.access import make_project
-from voting.changes import note_change
+from voting.access.changes import note_change
+from voting.access.roles import make_project
 from voting.ledger.ledger import locked, record
 from voting.models import Entry, Member, Project
 from voting.voters import voter_of_user

@@ -14,8 +14,8 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from voting.access import scopes_within
-from voting.changes import note_change
+from voting.access.changes import note_change
+from voting.access.roles import scopes_within
 from voting.ledger.bulk_sql import prepared
 from voting.models import ApiKey, Project
 
