@@ -99,7 +99,7 @@ def measure_undo(scene: Scene) -> None:
 
     from django.utils import timezone
 
-    from voting import services
+    from voting.ballot import services
     from voting.ledger import ledger
 
     milliseconds = []

@@ -92,7 +92,7 @@ def say(name: str, rounds: list[Replies], peer: float | None) -> None:
 
 
 def wait_until_sealed() -> None:
-    from voting.selectors import oldest_unsealed
+    from voting.ballot.queries import oldest_unsealed
 
     started = time.perf_counter()
     while oldest_unsealed() is not None:

@@ -38,8 +38,8 @@ from reports.report import api as report
 from reports.report.make import NotComputed
 from reports.report.scores import ScoresRefused
 from reports.review.api import router as review
+from voting.ballot.services import VoteConflict, VotingClosed
 from voting.curating import AlreadyDecided, CannotDecide
-from voting.services import VoteConflict, VotingClosed
 
 
 class Api(NinjaAPI):

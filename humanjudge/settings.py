@@ -74,7 +74,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "voting.views.go_on_voting",
+                "voting.ballot.views.go_on_voting",
                 "voting.access.roles.may_here",
                 "reports.apps.site_context",
             ],
@@ -224,7 +224,7 @@ SEAL_WINDOW_MS = 40
 SEAL_BATCH = 1000
 LEDGER_PROJECTIONS = [
     "voting.ledger.groups.VoterGroups",
-    "voting.tuning.Halves",
+    "voting.ballot.tuning.Halves",
     "voting.ledger.counts.VoteCounts",
     "judge_eval.ratings.projection.JudgeElo",
     "reports.quality.projection.QualityScore",

@@ -23,12 +23,12 @@ from django.utils import timezone
 
 from humanjudge.core.http import HtmxRequest, problem
 from judge_eval.models import Run
-from voting import tuning
 from voting.access import roles
 from voting.access.roles import Action
+from voting.ballot import tuning
+from voting.ballot.queries import chunks, left_to, released_by_me
+from voting.ballot.services import record_exposure
 from voting.models import ApiKey, Assignment, Entry, Exposure, Item, Project, Queue, Voter
-from voting.selectors import chunks, left_to, released_by_me
-from voting.services import record_exposure
 from voting.voters import voter_id_here, voter_of_key, voter_of_user
 
 _ITEMS_AT_ONCE: Final = 500

@@ -12,8 +12,8 @@ from judge_eval.pages.providers import FIELDS
 from judge_eval.runs import providers
 from voting.access.changes import record_queues
 from voting.admin import ListAdmin, ReadOnlyAdmin, SeenAdmin, UnmakeableAdmin
+from voting.ballot.tuning import held_out
 from voting.models import Queue
-from voting.tuning import held_out
 
 
 def dollars(nano: int | None) -> str:

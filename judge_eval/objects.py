@@ -21,12 +21,12 @@ from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import number_of
 from judge_eval.models import Findings, Run, Verdict
 from judge_eval.selectors import with_costs
+from voting.ballot.queries import chunks
 from voting.ledger import ledger
 from voting.ledger.chain import salted_hash, timestamp
 from voting.ledger.decisions import EXCLUDED
 from voting.ledger.ledger import Mismatch, Projection
 from voting.models import Entry, Item, Picture, Project, Queue
-from voting.selectors import chunks
 
 # The fields that are covered, by the names of their models.
 COVERED: Final[Mapping[str, tuple[str, ...]]] = {

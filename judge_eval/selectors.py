@@ -34,9 +34,9 @@ from judge_eval.models import (
     Verdict,
 )
 from judge_eval.stats import elo
+from voting.ballot.queries import queue_counts, unusable_pairs
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Picture, Project
-from voting.selectors import queue_counts, unusable_pairs
 
 Row = TypeVar("Row", bound=Model)
 # Of calls: what one cost is not known.

@@ -24,6 +24,7 @@ from judge_eval.models import Board, Judge, JudgeRating, Provider, Run, Verdict
 from judge_eval.objects import record_changed_queues, record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
 from judge_eval.providers.chat import left_out
+from voting.ballot.tuning import is_held_out
 from voting.curating import votes_for
 from voting.items.choices import DEFAULT_BALLOT
 from voting.items.kinds import Kind, is_ordered, kind_of
@@ -32,7 +33,6 @@ from voting.ledger.chain import canonical
 from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
 from voting.pictures.rendering import rendered_before, renderer_id
 from voting.pictures.store import keep_rendered, source_address
-from voting.tuning import is_held_out
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2

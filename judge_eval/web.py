@@ -25,7 +25,7 @@ from judge_eval.models import Findings, Judge, Run
 from judge_eval.runs import lifecycle
 from judge_eval.selectors import counts_as_judge, silent_models
 from voting.access.roles import Action, require
-from voting.selectors import queue_counts
+from voting.ballot.queries import queue_counts
 
 register = template.Library()
 # Of a field for lines of code or configuration.

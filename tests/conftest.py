@@ -70,7 +70,7 @@ LIMITS = {
     "voting.access.login": ["BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"],
     "judge_eval.api.access": ["WRONG_KEYS"],
     "reports.report.public": ["LIMIT"],
-    "voting.views": ["WRONG_LINKS", "JOINS"],
+    "voting.ballot.views": ["WRONG_LINKS", "JOINS"],
 }
 
 

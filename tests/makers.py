@@ -15,7 +15,8 @@ from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs.verdicts import record_changed, verdicts_entry
 from voting.access.keys import create_key
-from voting.assignment import ballot_for
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import cast_vote, skip
 from voting.items.order import fresh_turn
 from voting.ledger import chain, ledger
 from voting.ledger.bulk_sql import insert_many
@@ -34,7 +35,6 @@ from voting.models import (
     prompt_key,
 )
 from voting.pictures.store import store
-from voting.services import cast_vote, skip
 from voting.voters import remember
 
 ALL_CHOICES = ("A", "B", "tie", "both_bad")

@@ -27,6 +27,8 @@ from django.utils.functional import cached_property
 
 from voting.access.changes import record_queues
 from voting.access.keys import create_key
+from voting.ballot.services import record_exposure
+from voting.ballot.tuning import HIDDEN
 from voting.forms import GroupField
 from voting.items.choices import CHOICES, LABELS, Choice, in_order
 from voting.items.kinds import COMPARISON, kind_of
@@ -45,8 +47,6 @@ from voting.models import (
     Voter,
     VoterPrompt,
 )
-from voting.services import record_exposure
-from voting.tuning import HIDDEN
 from voting.voters import erase, invite_token, voter_of_user
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"

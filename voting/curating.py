@@ -15,6 +15,7 @@ from django.db.models import OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.core.strict_json import JsonObject
+from voting.ballot.services import record_exposure
 from voting.items.disputes import is_disputed
 from voting.items.kinds import options_of
 from voting.items.order import wants_overlap
@@ -22,7 +23,6 @@ from voting.ledger import ledger
 from voting.ledger.counts import votes_on
 from voting.ledger.decisions import MOST_REQUIRED, VOTES_WANTED, Action, Decision, Rules, payload_of
 from voting.models import Entry, Item, Queue, Voter
-from voting.services import record_exposure
 
 MOST_VOTES = 1_000
 _DECISIONS = Entry.objects.filter(kind=Entry.Kind.DECISION).order_by("-at", "-pk")

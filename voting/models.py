@@ -216,7 +216,7 @@ class Queue(Identified):
     # Its run was deleted: what the ledger refers to is left of its items, without their texts.
     deleted_at = models.DateTimeField(null=True, editable=False)
     # While judges are tuned on one half of the prompts, the other is held out: those whose number
-    # in `voting.items.order` is this or larger. Kept by voting.tuning.Halves.
+    # in `voting.items.order` is this or larger. Kept by voting.ballot.tuning.Halves.
     is_tuning = models.BooleanField(default=False, editable=False)
     held_out_from = models.BigIntegerField(null=True, editable=False)
     # Items with enough votes; kept by voting.ledger.counts.VoteCounts.
@@ -249,7 +249,7 @@ class Queue(Identified):
 
     @cached_property
     def turned_prompts(self) -> frozenset[int]:
-        """The numbers of prompts in the other half than `held_out_from` says: see voting.tuning."""
+        """The numbers of prompts in the other half than `held_out_from` says: see voting.ballot.tuning."""
         changes = Entry.objects.filter(project=self.project_id, queue=self, kind="parameters")
         turned = changes.values_list("payload__tuning__turned", flat=True)
         return frozenset(number for numbers in turned for number in numbers or ())
@@ -325,7 +325,7 @@ class Item(models.Model):
     # Where answers are ranked by their order: another prompt of one item has the same key, or the
     # next that opens gets it; both items are handed to the same voter.
     is_coupled = models.BooleanField(default=False, editable=False)
-    # Of a queue that was opened for tuning: on which half it is. Kept by voting.tuning.Halves.
+    # Of a queue that was opened for tuning: on which half it is. Kept by voting.ballot.tuning.Halves.
     is_held_out = models.BooleanField(default=False, db_default=False, editable=False)
     # Pairs are handed out by this number, the lowest first; see voting.items.order.
     turn = models.BigIntegerField(editable=False)

@@ -7,8 +7,8 @@ from celery import shared_task
 from django.conf import settings
 
 from humanjudge.server.metrics import count, timed
+from voting.ballot.queries import projects_with_unsealed
 from voting.ledger import ledger
-from voting.selectors import projects_with_unsealed
 
 
 @shared_task

@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from voting import views
+from voting.ballot import views
 
 _PICTURE = "^pictures/(?P<png_sha256>[0-9a-f]{64})"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def through_the_page(scene: Scene, port: int, voter: int, pairs: Iterable[int]) -> list[bytes]:
     """One voter's requests: the ballots of these pairs, posted as the page posts them."""
-    from voting import ballots
+    from voting.ballot import signed_form
 
     cookies, token = _open_page(scene, port, scene.voters[voter])
     path = f"/vote/{scene.queue.pk}/ballot"
@@ -26,7 +26,7 @@ def through_the_page(scene: Scene, port: int, voter: int, pairs: Iterable[int]) 
             path,
             {
                 "csrfmiddlewaretoken": token,
-                "ballot": ballots.issue(scene.ballot(voter, pair)),
+                "ballot": signed_form.issue(scene.ballot(voter, pair)),
                 "choice": "left" if pair % 3 else "right",
                 "elapsed_ms": "1234",
             },

@@ -46,7 +46,7 @@ def day(here: Installation, hours: int) -> tuple[Verdict, dict[str, float], floa
 
 def _hour(here: Installation, scene: Scene, verdict: Verdict) -> float:
     from tests.makers import make_key
-    from voting.selectors import oldest_unsealed
+    from voting.ballot.queries import oldest_unsealed
 
     keys = [make_key("vote")[1] for _ in range(VOTES_PER_HOUR // PAIRS)]
     replies = play(here.port, [through_the_api(scene, key, range(PAIRS)) for key in keys])

@@ -155,10 +155,10 @@ class Person(Voter):
         self.page.client.timeout = httpx.Timeout(90)
 
     def vote_on_some(self) -> Iterator[None]:
-        from voting import ballots
+        from voting.ballot import signed_form
 
         for token in self._ballots():
-            ballot = ballots.read(token)
+            ballot = signed_form.read(token)
             side = self.dice.choice(["left", "right"])
             chosen = ballot.left if side == "left" else {"A": "B", "B": "A"}[ballot.left]
             self._vote(token, side, ballot.uid, ballot.item, chosen)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from humanjudge.celery import BEAT, BROKER_FAILED, broker, who_is_alive
 from humanjudge.server.launcher.programs import QUEUES_OF_VOTES, QUEUES_OF_WORK
 from humanjudge.server.metrics import Sample, prometheus_text, sample, stored_samples
-from voting.selectors import number_unsealed, oldest_unsealed
+from voting.ballot.queries import number_unsealed, oldest_unsealed
 
 # Older than this, votes are no longer being sealed: workers or broker are down.
 LAGGING_SECONDS = 60

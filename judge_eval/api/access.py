@@ -29,8 +29,8 @@ from voting.access.roles import (
     refusal_of,
     require_making,
 )
+from voting.ballot.services import wait_until_sealed
 from voting.models import ApiKey, Project, Voter
-from voting.services import wait_until_sealed
 from voting.voters import voter_of_key
 
 BLIND: Final = (

@@ -16,7 +16,7 @@ from judge_eval.findings.workshop import look_at_held_out as look_at
 from judge_eval.models import Judge, Run
 from judge_eval.runs import disagreements, suggestion, variants
 from judge_eval.runs.lifecycle import LifecycleRefused
-from voting import tuning
+from voting.ballot import tuning
 from voting.models import ApiKey
 from voting.voters import voter_of_key
 

@@ -36,19 +36,14 @@ from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import board, by_prefix
-from voting.assignment import ballot_for
+from voting.ballot.assignment import ballot_for
+from voting.ballot.queries import in_turn, open_to, progress
+from voting.ballot.services import RecordedVote, cast_key_vote, cast_vote, is_unblinded
+from voting.ballot.tuning import HIDDEN
 from voting.items.choices import CHOICES, FIXED, PassFlag
 from voting.items.kinds import KINDS, AnswerInvalid, Options, Posted, joined, kind_of
 from voting.models import ApiKey, Inference, Item
 from voting.pictures.images import png_in
-from voting.selectors import in_turn, open_to, progress
-from voting.services import (
-    RecordedVote,
-    cast_key_vote,
-    cast_vote,
-    is_unblinded,
-)
-from voting.tuning import HIDDEN
 from voting.voters import voter_of_key
 
 MOST_TASKS = 200

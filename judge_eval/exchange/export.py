@@ -15,11 +15,11 @@ from pydantic import BaseModel
 from judge_eval.exchange import bundle
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import with_costs
+from voting.ballot.queries import chunks
+from voting.ballot.tuning import refuse_whole_ledgers
 from voting.ledger.groups import STATES_GROUPS
 from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
 from voting.pictures.images import data_url
-from voting.selectors import chunks
-from voting.tuning import refuse_whole_ledgers
 
 # Outputs are long.
 AT_ONCE: Final = 200

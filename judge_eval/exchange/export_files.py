@@ -19,7 +19,7 @@ from judge_eval.exchange.export_rows import (
     run_rows,
 )
 from judge_eval.models import Run
-from voting import tuning
+from voting.ballot import tuning
 from voting.items.kinds import COMPARISON, KINDS
 from voting.ledger import ledger
 

@@ -21,13 +21,13 @@ from judge_eval.exchange.row_models import PICKS, SHAPES, Values
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
-from voting import tuning
+from voting.ballot import tuning
+from voting.ballot.queries import chunks
 from voting.items.choices import MILLION, WRONG, quality_of, row_of
 from voting.items.kinds import SEPARATOR, Options, is_ordered, kind_of, options_of
 from voting.items.kinds import grade_of as quality_in
 from voting.ledger.chain import timestamp
 from voting.models import Entry, Inference, Item
-from voting.selectors import chunks
 
 # Items that are held at once, with their outputs, verdicts and votes.
 AT_ONCE: Final = 100

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from judge_eval.findings.filters import HALF, HELD_OUT, Slice
 from judge_eval.models import Judge, Run
-from voting import tuning
+from voting.ballot import tuning
 from voting.items.kinds import is_ordered
 from voting.models import Voter
 

@@ -9,7 +9,7 @@ from judge_eval.findings.held_out_check import HeldOutCheck, check_held_out
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Judge, Run
 from judge_eval.stats.estimate import Share, best_first
-from voting import tuning
+from voting.ballot import tuning
 from voting.models import Voter
 
 _PENDING = Share(None, why="not computed yet")

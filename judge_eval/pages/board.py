@@ -36,8 +36,8 @@ from judge_eval.runs.exclusion import left_out_of
 from judge_eval.selectors import BoardView
 from judge_eval.stats.points import MOST_POINTS, BoardPoint
 from judge_eval.web import citation_of, invites_address, run_action, run_page
+from voting.ballot.queries import queue_counts
 from voting.items.choices import short_name
-from voting.selectors import queue_counts
 
 # Of more judges than these, those in front are shown, and the others at one tap.
 MOST_IN_FRONT: Final = 12

@@ -36,13 +36,13 @@ from judge_eval.runs.providers import NANO
 from judge_eval.runs.verdicts import OUTPUT_LENGTH
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import find_run, run_page, score_text
+from voting.ballot.queries import votes_on_item
 from voting.items.choices import LABELS, MILLION, SWAPPED, VOTES_FOR, short_name
 from voting.items.conversations import latest
 from voting.items.disputes import Vote, majority
 from voting.items.kinds import kind_of
 from voting.ledger.counts import votes_on
 from voting.models import Entry, Item, Queue
-from voting.selectors import votes_on_item
 
 PAIRS_PER_PAGE = 30
 # Of a prompt in the list.

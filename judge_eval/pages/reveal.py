@@ -16,13 +16,13 @@ from judge_eval.models import Verdict
 from judge_eval.pages.pairs import picks_of
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import scores_in_words
+from voting.ballot.queries import progress
+from voting.ballot.questions import own_vote_in_words
+from voting.ballot.services import record_exposure
+from voting.ballot.tuning import kept_back
 from voting.items.choices import WRONG
 from voting.items.kinds import COMPARISON, kind_of
 from voting.models import Entry, Item, Queue
-from voting.questions import own_vote_in_words
-from voting.selectors import progress
-from voting.services import record_exposure
-from voting.tuning import kept_back
 from voting.voters import voter_here
 
 # A reveal looks for the new ratings this often, ever more slowly: for about half a minute.

@@ -36,8 +36,8 @@ from judge_eval.runs.state import PROGRESS
 from judge_eval.selectors import ModelCalls
 from judge_eval.web import find_run, invites_address, lead_to, not_now, run_action, run_page
 from voting.access.roles import can, can_make_runs, projects_where, require, require_login, user_of
+from voting.ballot.queries import queue_counts
 from voting.models import Picture
-from voting.selectors import queue_counts
 from voting.voters import voter_of_user
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING

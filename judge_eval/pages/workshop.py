@@ -62,8 +62,8 @@ from judge_eval.runs.lifecycle import LifecycleRefused, has_outputs
 from judge_eval.runs.requests import judge_question
 from judge_eval.runs.suggestion import latest, suggest
 from judge_eval.web import run_action, run_page, shortened
-from voting import tuning
 from voting.access.roles import user_of
+from voting.ballot import tuning
 from voting.items.choices import short_name
 from voting.items.kinds import kind_of
 from voting.models import Inference, Item, Voter

@@ -15,7 +15,7 @@ from judge_eval.findings.workshop import TuningFigures, VariantFigure
 from judge_eval.models import Judge, Run
 from judge_eval.runs.disagreements import MOST_DISAGREEMENTS
 from judge_eval.runs.variants import NextStep
-from voting.tuning import TuningHistory
+from voting.ballot.tuning import TuningHistory
 
 LOOK, REWORD, CHECK, DECIDE = range(1, 5)
 REPORTS_STAY: Final = "report links stay as they were"

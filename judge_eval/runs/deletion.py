@@ -24,6 +24,7 @@ from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.results import FORMER_REPLY
 from judge_eval.selectors import verdicts_of
 from voting.access.changes import note_change
+from voting.ballot.queries import chunks
 from voting.ledger import ledger
 from voting.models import (
     NO_VOTE,
@@ -38,7 +39,6 @@ from voting.models import (
     Queue,
 )
 from voting.pictures.store import forget
-from voting.selectors import chunks
 from voting.voters import forget_texts
 
 RESTING = (Run.State.COMPLETE, Run.State.STOPPED, Run.State.FAILED)

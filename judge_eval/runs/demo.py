@@ -29,8 +29,15 @@ from judge_eval.runs.results import Fields
 from judge_eval.runs.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdicts_entry
 from judge_eval.services import add_judges, baseline, create_queue, create_run, imported_judge
 from voting.access.keys import create_key
-from voting.assignment import ballot_for
-from voting.ballots import Ballot
+from voting.ballot.assignment import ballot_for
+from voting.ballot.queries import open_to
+from voting.ballot.services import (
+    cast_simulated_votes,
+    insist_on_open,
+    make_simulated,
+    refuse_after_people,
+)
+from voting.ballot.signed_form import Ballot
 from voting.items.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.items.kinds import Label, VoteAnswer, kind_of, options_of
 from voting.items.order import fresh_turn
@@ -38,13 +45,6 @@ from voting.ledger import ledger
 from voting.ledger.bulk_sql import insert_copies, insert_many
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import ApiKey, Entry, Inference, Invite, Item, Project, Queue, Voter
-from voting.selectors import open_to
-from voting.services import (
-    cast_simulated_votes,
-    insist_on_open,
-    make_simulated,
-    refuse_after_people,
-)
 from voting.voters import invite_token
 
 # What a word of a ballot is as labels of the task.

@@ -44,9 +44,9 @@ from judge_eval.services import (
     ways_of_judges,
 )
 from voting.access.roles import make_project
+from voting.ballot.queries import unusable_pairs
 from voting.items.kinds import kind_of
 from voting.models import Item, Picture, Project, Queue
-from voting.selectors import unusable_pairs
 
 AT_ONCE = 1000
 # All items are there, so judges can join.

@@ -26,9 +26,9 @@ from judge_eval.runs.hook_api import RunHelpers, output_of
 from judge_eval.runs.requests import started_config
 from judge_eval.selectors import is_drawn, left_out, switched_off, used_pictures
 from judge_eval.services import add_items, combined_outputs
+from voting.ballot.queries import queue_counts
 from voting.items.kinds import kind_of
 from voting.models import Inference, Item, Picture
-from voting.selectors import queue_counts
 
 # What the reason says of a pair that is left out because of a drawing.
 COULD_NOT_BE_DRAWN = "could not be drawn:"

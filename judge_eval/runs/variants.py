@@ -1,6 +1,6 @@
 """Judges tuned on votes that are there: variants, asked step by step, told by votes held out.
 
-A run that was opened for tuning has two halves (`voting.tuning`). Judges that join while it is open
+A run that was opened for tuning has two halves (`voting.ballot.tuning`). Judges that join while it is open
 are variants: they are asked about nothing until somebody asks, first about a few items of the
 tuning half, then about all of it, then about all items.
 """
@@ -20,7 +20,7 @@ from judge_eval.config.run_config import JoiningJudges, JudgeSpec
 from judge_eval.models import Findings, Judge, Run, Verdict
 from judge_eval.runs import lifecycle, providers, state
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused, config_of, locked_run
-from voting import tuning
+from voting.ballot import tuning
 from voting.models import Item, Voter
 
 Step: TypeAlias = Literal["first", "tuning", "all"]

@@ -36,11 +36,11 @@ from reports.composite.config import (
     parse,
 )
 from reports.models import CompositeDefinition
+from voting.ballot.tuning import HIDDEN
 from voting.items.choices import MILLION, PASS_FLAG, TABLE, VOTES_FOR, row_of
 from voting.items.kinds import kind_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
-from voting.tuning import HIDDEN
 
 MOST_PROPOSED = 2
 # Votes, verdicts and outputs that are looked at for the names of tasks and of metadata.

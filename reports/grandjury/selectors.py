@@ -16,10 +16,10 @@ from judge_eval.access import note_seen
 from judge_eval.models import Run
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.access.roles import can, projects_of
+from voting.ballot.queries import left_to
+from voting.ballot.tuning import HIDDEN
 from voting.ledger.counts import COUNTED
 from voting.models import ApiKey, Entry, Item, Project, Voter
-from voting.selectors import left_to
-from voting.tuning import HIDDEN
 
 MOST_ROWS: Final = 1000
 Row: TypeAlias = dict[str, Any]

@@ -30,8 +30,8 @@ from judge_eval.web import NEXT, invites_address, unstuck
 from reports.models import Share
 from reports.review.services import reviews
 from voting.access.roles import can_make_runs, projects_where
+from voting.ballot.queries import left_for_user
 from voting.models import Invite, Project, Queue
-from voting.selectors import left_for_user
 from voting.voters import invite_token, refusal
 
 MOST_RUNS: Final = 12

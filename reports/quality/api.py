@@ -15,8 +15,8 @@ from judge_eval.stats.estimate import wilson
 from reports.models import Quality
 from reports.quality.parameters import Parameters, change, parameters_in, parameters_of
 from reports.quality.projection import points_of
+from voting.ballot.tuning import OF_TUNED
 from voting.models import ApiKey
-from voting.tuning import OF_TUNED
 from voting.voters import voter_of_key
 
 router = KeyRouter("quality")

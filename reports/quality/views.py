@@ -49,9 +49,9 @@ from voting.access.roles import (
     require_making,
     user_of,
 )
+from voting.ballot.tuning import OF_BOTH, OF_TUNED, is_tuned
 from voting.forms import completed
 from voting.models import Entry, Project, Queue
-from voting.tuning import OF_BOTH, OF_TUNED, is_tuned
 from voting.voters import voter_of_user
 
 MOST_SETTINGS: Final = 20

@@ -13,8 +13,8 @@ from judge_eval.models import Run
 from reports.models import ReportBeforeTuning
 from reports.report.make import NotComputed, report_of
 from reports.report.model import LedgerHead, Report
+from voting.ballot.tuning import KEPT_BACK, is_tuned
 from voting.models import Item, Project
-from voting.tuning import KEPT_BACK, is_tuned
 
 
 def is_waiting(project: UUID, run: Run | None) -> bool:

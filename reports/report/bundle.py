@@ -37,8 +37,8 @@ from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from reports.report.compare import ABSENT, Difference, computed_again, unequal
 from reports.report.make import NotComputed, define_again, is_current, report_of
 from reports.report.model import Report
+from voting.ballot.tuning import refuse_whole_ledgers
 from voting.models import NO_VOTE, Entry, Item, Project
-from voting.tuning import refuse_whole_ledgers
 
 REPORT: Final = "report.json"
 LEDGER: Final = "project.jsonl"

@@ -27,9 +27,9 @@ from reports.report.make import NotComputed, is_current, report_of
 from reports.report.model import Report
 from voting.access.changes import note_change
 from voting.access.roles import require, require_login, user_of
+from voting.ballot.tuning import is_tuned
 from voting.ledger.bulk_sql import one_moment
 from voting.models import Project, Queue
-from voting.tuning import is_tuned
 
 MOST_DAYS: Final = 3650
 MOST_LISTED: Final = 500

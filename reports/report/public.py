@@ -45,10 +45,10 @@ from reports.report.model import Removals, Report
 from reports.report.page import Outputs, report_context
 from voting.access import roles
 from voting.access.login import slow_down
+from voting.ballot.queries import left_to
+from voting.ballot.tuning import OF_ALL
 from voting.models import NO_VOTE, Assignment, Entry
 from voting.pictures.rendering import render as render_picture
-from voting.selectors import left_to
-from voting.tuning import OF_ALL
 from voting.voters import VOTER_COOKIE
 
 View = Callable[..., HttpResponseBase]

@@ -35,7 +35,7 @@ from reports.models import ScoreReport
 from reports.report.model import ScoreTable
 from reports.report.score_config import Reach, config_object, config_of_request, parse
 from reports.report.score_table import on_page
-from voting.tuning import opened_at
+from voting.ballot.tuning import opened_at
 
 LEASE: Final = timedelta(minutes=2)
 RENEWED_EVERY: Final = timedelta(seconds=30)

@@ -16,9 +16,9 @@ from reports.models import Share
 from reports.report.bundle import NoBundle, bundle_file
 from reports.report.compare import computed_again, unequal
 from reports.report.model import Report
+from voting.ballot.tuning import is_tuned
 from voting.ledger.ledger import Mismatch, Projection
 from voting.models import Entry
-from voting.tuning import is_tuned
 
 
 class StoredFigures(Projection):

@@ -21,6 +21,7 @@ from reports.review.ambiguity import (
     is_disputed,
     waits,
 )
+from voting.ballot.queries import chunks
 from voting.items.choices import CHOICES, VOTES_FOR
 from voting.items.disputes import population_variance
 from voting.items.kinds import KINDS
@@ -29,7 +30,6 @@ from voting.ledger.counts import COUNTED, OF_PEOPLE, counts, is_of_people
 from voting.ledger.decisions import SETTLING
 from voting.ledger.ledger import Fact, Mismatch, Projection, correct, recounted_items
 from voting.models import Entry, Flag, Item, Project, Queue
-from voting.selectors import chunks
 
 # So many items are looked at together when all of a project are.
 CHUNK: Final = 2_000

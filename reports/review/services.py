@@ -11,11 +11,11 @@ from reports.models import Review
 from reports.review.projection import touch
 from reports.webhooks import services as webhooks
 from voting import curating
+from voting.ballot.tuning import HIDDEN
 from voting.curating import decisions_on
 from voting.ledger import ledger
 from voting.ledger.decisions import Action
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
-from voting.tuning import HIDDEN
 
 LONGEST_WHY = 2_000
 AFTER = Subquery(decisions_on(OuterRef("item_id")).values("uid")[:1])

@@ -42,6 +42,7 @@ from voting.access.roles import (
     require_login,
     user_of,
 )
+from voting.ballot.queries import votes_on_item
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
 from voting.forms import ProjectField
 from voting.items.choices import MILLION, short_name
@@ -50,7 +51,6 @@ from voting.items.turns import beginning
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.decisions import Decision
 from voting.models import Entry, Flag, Item, Queue, Voter
-from voting.selectors import votes_on_item
 from voting.voters import voter_of_user
 
 PER_PAGE: Final = 30

@@ -21,8 +21,8 @@ from humanjudge.core.domain_events import Announcement, Data
 from reports.models import Delivery, Quality, Webhook
 from reports.webhooks.addresses import checked, target_of
 from voting.access.changes import note_change
+from voting.ballot.tuning import is_tuned
 from voting.models import Flag, Project
-from voting.tuning import is_tuned
 
 EVENTS: Final = {
     "run.complete": "A run is complete: every item has enough votes",

@@ -30,8 +30,8 @@ from tests.helpers.boards import BOARDS  # noqa: E402
 from tests.helpers.every_page import EveryPage  # noqa: E402
 from tests.helpers.run_rows import make_draft, make_provider  # noqa: E402
 from tests.helpers.tuned import joining  # noqa: E402
-from voting import services  # noqa: E402
-from voting.assignment import next_pairs  # noqa: E402
+from voting.ballot import services  # noqa: E402
+from voting.ballot.assignment import next_pairs  # noqa: E402
 from voting.items.order import left_side  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,

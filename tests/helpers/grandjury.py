@@ -6,10 +6,10 @@ from reports.grandjury import services
 from reports.grandjury.services import PERSON_SCOPES
 from reports.models import Trace
 from tests.makers import key_client
-from voting.assignment import ballot_for
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import cast_vote
 from voting.items.kinds import MILLION, VoteDetails
 from voting.models import Voter
-from voting.services import cast_vote
 
 
 def post(client, path, body=None):

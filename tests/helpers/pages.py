@@ -6,8 +6,8 @@ import re
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from voting.assignment import ballot_for
-from voting.ballots import issue
+from voting.ballot.assignment import ballot_for
+from voting.ballot.signed_form import issue
 
 HTMX = {"HX-Request": "true"}
 

@@ -5,8 +5,8 @@ from random import Random
 
 from judge_eval.models import Board, Run
 from tests.makers import make_items, make_judges, make_queue, make_run, make_voter, pairs_of
-from voting.assignment import ballot_for
-from voting.ballots import Ballot
+from voting.ballot.assignment import ballot_for
+from voting.ballot.signed_form import Ballot
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item, Project, Queue, Voter
 

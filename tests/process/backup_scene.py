@@ -22,7 +22,7 @@ from tests.makers import (  # noqa: E402
     make_picture,
     seal_all,
 )
-from voting.services import undo_last_vote  # noqa: E402
+from voting.ballot.services import undo_last_vote  # noqa: E402
 
 # Their votes are more rows than a backup is read in at once.
 PAIRS, VOTERS = 270, 8

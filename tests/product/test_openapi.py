@@ -35,8 +35,8 @@ from tests.makers import (
     seal_all,
 )
 from tests.plugin import IS_THOROUGH
+from voting.ballot.services import flag
 from voting.models import ApiKey
-from voting.services import flag
 
 # Of the two databases PostgreSQL is the one that refuses what a schema forgot to forbid.
 pytestmark = [pytest.mark.both, pytest.mark.django_db, pytest.mark.postgresql_only]

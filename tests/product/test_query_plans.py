@@ -14,8 +14,8 @@ from reports.report.public import current
 from tests.helpers.plans import plan_of
 from tests.helpers.run_findings import voted_run
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.ballot.queries import number_unsealed
 from voting.curating import decide
-from voting.selectors import number_unsealed
 from voting.voters import invited
 
 pytestmark = pytest.mark.django_db

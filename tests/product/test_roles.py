@@ -50,12 +50,12 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting import ballots
 from voting.access.roles import ALLOWED, NO_NEW_PROJECTS
-from voting.assignment import ballot_for
+from voting.ballot import signed_form
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import flag
 from voting.curating import exclude_voter
 from voting.models import ApiKey, Member, Project
-from voting.services import flag
 from voting.voters import invite_token, voter_of_user
 
 # Some nine seconds of work, which take minutes where others work, too.
@@ -389,7 +389,7 @@ def make_scene(pairs=4):
         "name": "default",
         "provider_id": provider.pk,
     }
-    ballot = ballots.issue(ballot_for(voter, run.queue, pairs_of(run)[2]))
+    ballot = signed_form.issue(ballot_for(voter, run.queue, pairs_of(run)[2]))
     return SimpleNamespace(
         project=project,
         run=run,

@@ -14,9 +14,9 @@ from humanjudge.server.backup import BackupRefused, restore, tables
 from judge_eval.models import JudgeRating
 from tests.helpers.scene import assert_sound, make_scene
 from tests.makers import make_key, make_picture, seal_all, user_client
+from voting.ballot.services import cast_vote, undo_last_vote
 from voting.models import ApiKey, Entry, Item, Picture, Project
 from voting.pictures.store import store, stored_path
-from voting.services import cast_vote, undo_last_vote
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]
 

@@ -10,8 +10,8 @@ import pytest
 from humanjudge.celery import broker
 from humanjudge.server import metrics
 from tests.helpers.scene import make_scene
+from voting.ballot.services import cast_vote
 from voting.models import Entry
-from voting.services import cast_vote
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

@@ -6,8 +6,8 @@ from django.utils import timezone
 from judge_eval.api.votes import limit
 from judge_eval.models import Checkpoint
 from tests.makers import key_client, make_key, make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.ballot.services import undo_last_vote
 from voting.models import ApiKey, Entry, Item, Queue, Voter
-from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

@@ -45,9 +45,9 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.ballot.services import undo_last_vote
 from voting.items.kinds import VoteDetails, options_of
 from voting.models import Assignment, Entry, Inference, Item, Queue, Voter
-from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

@@ -29,13 +29,13 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.assignment import ballot_for
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import cast_vote, undo_last_vote
 from voting.curating import change_for_all, decide, exclude_voter, reverse
 from voting.items.order import prompt_order
 from voting.ledger import ledger
 from voting.ledger.decisions import Rules, payload_of
 from voting.models import Entry, Queue
-from voting.services import cast_vote, undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

@@ -30,9 +30,9 @@ from tests.makers import (
     seal_all,
     user_client,
 )
+from voting.ballot.services import undo_last_vote
 from voting.items.choices import SWAPPED
 from voting.models import Inference, Item
-from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

@@ -24,9 +24,9 @@ from tests.makers import (
     seal_all,
     user_client,
 )
+from voting.ballot.services import undo_last_vote
 from voting.ledger import ledger
 from voting.models import Assignment, Entry, Exposure, Inference, Item
-from voting.services import undo_last_vote
 from voting.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db

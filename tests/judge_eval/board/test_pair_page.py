@@ -18,9 +18,9 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
+from voting.ballot.services import undo_last_vote
 from voting.models import Exposure
-from voting.services import undo_last_vote
 from voting.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db

@@ -27,10 +27,10 @@ from tests.makers import (
     seal_all,
     user_client,
 )
-from voting.assignment import ballot_for
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import cast_vote, flag
 from voting.curating import exclude_voter
 from voting.models import Entry, Item, Queue
-from voting.services import cast_vote, flag
 from voting.voters import join
 
 pytestmark = pytest.mark.django_db

@@ -23,7 +23,7 @@ from tests.makers import (
     make_voter,
     seal_all,
 )
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
 from voting.items.order import prompt_order
 from voting.models import Assignment, Entry, Inference, Item
 

@@ -17,8 +17,8 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.ballot.services import undo_last_vote
 from voting.models import Exposure
-from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

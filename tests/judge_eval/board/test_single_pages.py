@@ -25,10 +25,10 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.assignment import ballot_for
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import cast_vote
 from voting.items.kinds import Options, kind_of
 from voting.models import Entry
-from voting.services import cast_vote
 from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,8 @@ from judge_eval.services import add_items
 from tests.helpers.scene import assert_sound
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.voting.ledger.test_decisions import a_curator, a_voted_run, check
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
+from voting.ballot.queries import open_to
 from voting.curating import (
     RoundCost,
     by_rules,
@@ -22,7 +23,6 @@ from voting.curating import (
 from voting.items.order import FRESH
 from voting.ledger.decisions import Rules, votes_required_in
 from voting.models import Item, Queue
-from voting.selectors import open_to
 
 pytestmark = pytest.mark.django_db
 

@@ -13,10 +13,10 @@ from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import PATIENCE
 from tests.makers import make_voter, seal_all
-from voting import services
+from voting.ballot import services
+from voting.ballot.services import RecordedVote, VotingClosed, cast_simulated_votes, make_simulated
 from voting.items.kinds import VoteAnswer
 from voting.models import Entry, Queue
-from voting.services import RecordedVote, VotingClosed, cast_simulated_votes, make_simulated
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]
 

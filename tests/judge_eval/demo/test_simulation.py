@@ -20,18 +20,18 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.assignment import ballot_for
-from voting.items.kinds import VoteAnswer
-from voting.ledger import chain, ledger
-from voting.models import Entry, Item, Queue
-from voting.selectors import queue_counts
-from voting.services import (
+from voting.ballot.assignment import ballot_for
+from voting.ballot.queries import queue_counts
+from voting.ballot.services import (
     VotingClosed,
     cast_simulated_votes,
     cast_vote,
     make_simulated,
     undo_last_vote,
 )
+from voting.items.kinds import VoteAnswer
+from voting.ledger import chain, ledger
+from voting.models import Entry, Item, Queue
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db

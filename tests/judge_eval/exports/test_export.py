@@ -27,8 +27,8 @@ from tests.makers import (
     seal_all,
 )
 from voting.access.keys import create_key
+from voting.ballot.services import flag, undo_last_vote
 from voting.models import Entry, Voter
-from voting.services import flag, undo_last_vote
 from voting.voters import invite_token, voter_of_key, voter_of_user
 
 pytestmark = pytest.mark.django_db

@@ -40,12 +40,12 @@ from tests.makers import (
     restate,
     seal_all,
 )
-from voting import tuning
+from voting.ballot import tuning
+from voting.ballot.services import flag
 from voting.curating import change_for_all
 from voting.ledger import ledger
 from voting.ledger.decisions import Rules, votes_required_in
 from voting.models import Entry, Item, Picture, Queue, Voter, VoterPrompt
-from voting.services import flag
 from voting.voters import erase
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]

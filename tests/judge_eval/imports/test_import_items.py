@@ -32,9 +32,9 @@ from tests.helpers.imports import (
 )
 from tests.helpers.run_findings import compute
 from tests.makers import make_project, seal_all
+from voting.ballot.services import undo_last_vote
 from voting.items.kinds import Options
 from voting.models import Entry, Item, Queue
-from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

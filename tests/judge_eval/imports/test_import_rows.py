@@ -43,10 +43,10 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
+from voting.ballot.queries import queue_counts
 from voting.ledger import chain, ledger
 from voting.models import Entry, Inference, Item, Project, Queue, Voter
-from voting.selectors import queue_counts
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

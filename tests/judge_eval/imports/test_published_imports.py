@@ -32,10 +32,10 @@ from tests.makers import (
     seal_all,
     user_client,
 )
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
+from voting.ballot.questions import question_of
+from voting.ballot.views import on_page
 from voting.models import Entry, Item
-from voting.questions import question_of
-from voting.views import on_page
 
 CASES = SHARED / "cases" / "pathscore_judge_elo.json"
 

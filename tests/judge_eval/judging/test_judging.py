@@ -13,11 +13,11 @@ from judge_eval.runs import state, verdicts
 from judge_eval.services import create_run
 from judge_eval.tasks import advance, sweep
 from tests.makers import make_project, make_vote, make_voter, seal_all
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
+from voting.ballot.queries import queue_counts
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item, Picture
 from voting.pictures.store import render_picture
-from voting.selectors import queue_counts
 
 pytestmark = pytest.mark.django_db
 

@@ -31,10 +31,10 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.ballot.services import flag
 from voting.ledger import ledger
 from voting.models import Entry, Flag, Inference, Invite, Item, Picture, Queue, Voter
 from voting.pictures.store import stored_path
-from voting.services import flag
 from voting.voters import invited
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]

@@ -11,8 +11,8 @@ from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.state import complete_voted_runs
 from tests.helpers.run_maker import ask, attempt, go_on, make_draft, make_judging, make_started
 from tests.makers import judges_of, make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.ballot.services import VotingClosed, undo_last_vote
 from voting.models import Entry, Inference
-from voting.services import VotingClosed, undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

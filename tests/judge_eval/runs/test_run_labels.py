@@ -7,8 +7,8 @@ from judge_eval.findings.load import labels_of
 from judge_eval.models import Judge
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.makers import make_exposure, make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.ballot.services import undo_last_vote
 from voting.models import Inference, Item, Voter
-from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

@@ -30,7 +30,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
 from voting.models import Exposure
 from voting.voters import voter_of_user
 

@@ -10,10 +10,10 @@ from tests.helpers.run_maker import asked_of, go_on, make_started, says
 from tests.helpers.scene import assert_sound
 from tests.makers import make_voter, seal_all
 from tests.provider import provider
-from voting.assignment import ballot_for
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import cast_vote
 from voting.items.kinds import Options, VoteDetails, kind_of
 from voting.models import Item
-from voting.services import cast_vote
 
 pytestmark = pytest.mark.django_db
 

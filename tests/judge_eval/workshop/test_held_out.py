@@ -32,9 +32,9 @@ from tests.product.test_roles import (
     requested,
     written,
 )
+from voting.ballot.tuning import OF_ALL
 from voting.items.choices import MILLION
 from voting.items.kinds import VoteDetails
-from voting.tuning import OF_ALL
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -36,7 +36,7 @@ from tests.makers import (
     user_client,
 )
 from tests.provider import provider
-from voting import tuning
+from voting.ballot import tuning
 from voting.ledger import ledger
 from voting.models import Item, Queue
 

@@ -16,8 +16,8 @@ from tests.helpers.grandjury import Person, get, make_voter, post, rows, vote
 from tests.helpers.imports import assert_whole
 from tests.helpers.run_findings import compute
 from tests.makers import make_project, seal_all
+from voting.ballot.services import undo_last_vote
 from voting.models import Assignment, Entry, Exposure, Inference, Item, Queue, Voter
-from voting.services import undo_last_vote
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 

@@ -24,9 +24,9 @@ from tests.makers import (
     voter_client,
 )
 from voting.access.changes import rename
+from voting.ballot.services import undo_last_vote
 from voting.curating import decide
 from voting.models import Assignment, Entry, Exposure, Member, Voter
-from voting.services import undo_last_vote
 from voting.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db

@@ -28,8 +28,8 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.ballot.services import flag
 from voting.models import Invite, Queue
-from voting.services import flag
 from voting.voters import remember, voter_of_user
 
 pytestmark = pytest.mark.django_db

@@ -30,13 +30,19 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.assignment import ballot_for
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import (
+    NothingToUndo,
+    VoteConflict,
+    cast_vote,
+    record_exposure,
+    undo_last_vote,
+)
 from voting.curating import AlreadyDecided, CannotDecide, decide, decisions_on, reverse
 from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import Entry, Project, Voter
-from voting.services import NothingToUndo, VoteConflict, cast_vote, record_exposure, undo_last_vote
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

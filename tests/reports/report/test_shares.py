@@ -38,10 +38,10 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.ballot.services import flag
 from voting.ledger import ledger
 from voting.models import Assignment, Entry, Exposure, Flag, Inference, Item
 from voting.pictures.rendering import render as render_picture
-from voting.services import flag
 from voting.voters import erase, voter_of_user
 
 pytestmark = pytest.mark.django_db

@@ -44,9 +44,9 @@ from tests.makers import (
     restate,
     seal_all,
 )
+from voting.ballot.services import flag, undo_last_vote
 from voting.curating import decide, exclude_voter
 from voting.models import Flag, Inference, Item
-from voting.services import flag, undo_last_vote
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 ROOT = Path(__file__).parents[3]

@@ -41,9 +41,9 @@ from tests.makers import (
 )
 from tests.reports.report.test_forged_bundles import changed_and_not_found, rows_not_covered
 from tests.reports.report.test_verify import bundle_behind, link_of, members_of, zipped
+from voting.ballot.services import flag, undo_last_vote
 from voting.ledger import ledger
 from voting.models import Flag, Inference, Item, Project
-from voting.services import flag, undo_last_vote
 from voting.voters import erase, put_into_group
 
 pytestmark = pytest.mark.django_db

@@ -24,11 +24,11 @@ from tests.makers import (
     seal_all,
     user_client,
 )
+from voting.ballot.services import NothingToUndo, VoteConflict, flag, undo_last_vote
 from voting.curating import decisions_on, decisions_on_voters, exclude_voter
 from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import Entry, Project, Voter
-from voting.services import NothingToUndo, VoteConflict, flag, undo_last_vote
 from voting.voters import erase
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]

@@ -23,10 +23,10 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.assignment import ballot_for
-from voting.ballots import issue
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import flag
+from voting.ballot.signed_form import issue
 from voting.models import Entry, Item, Voter
-from voting.services import flag
 from voting.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db

@@ -33,7 +33,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.services import flag
+from voting.ballot.services import flag
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]
 

@@ -7,8 +7,8 @@ from django.test import Client
 from humanjudge.core.ratelimit import RateLimit
 from judge_eval.api import access
 from tests.makers import key_client, make_invite, make_key, make_run
-from voting import views
 from voting.access import login
+from voting.ballot import views
 from voting.models import Voter
 from voting.voters import invite_token
 

@@ -8,12 +8,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
-from voting import assignment
-from voting.assignment import LEASED, ballot_for, give_back, next_pairs
+from voting.ballot import assignment
+from voting.ballot.assignment import LEASED, ballot_for, give_back, next_pairs
+from voting.ballot.queries import progress
+from voting.ballot.services import undo_last_vote
 from voting.items.order import fresh_turn, left_side, prompt_order
 from voting.models import Assignment, Item
-from voting.selectors import progress
-from voting.services import undo_last_vote
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 

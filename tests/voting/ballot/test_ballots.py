@@ -9,7 +9,7 @@ from django.core.signing import TimestampSigner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voting.ballots import MAX_AGE, Ballot, BallotInvalid, issue, read
+from voting.ballot.signed_form import MAX_AGE, Ballot, BallotInvalid, issue, read
 from voting.items.kinds import AnswerInvalid
 
 BALLOT = Ballot(

@@ -33,10 +33,10 @@ from tests.makers import (
     seal_all,
     voter_client,
 )
-from voting.assignment import ballot_for
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import cast_vote, flag
 from voting.items.kinds import VoteDetails
 from voting.models import Inference, Item
-from voting.services import cast_vote, flag
 from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db

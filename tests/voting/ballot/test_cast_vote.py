@@ -5,9 +5,9 @@ from django.test import Client
 
 from tests.helpers.pages import HTMX, position, post_vote, text_of, token_of
 from tests.makers import make_run, make_voter, pairs_of, user_client, voter_client
-from voting import views
+from voting.ballot import views
+from voting.ballot.services import undo_last_vote
 from voting.models import Entry
-from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

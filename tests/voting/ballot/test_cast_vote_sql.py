@@ -5,10 +5,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all
-from voting import services
-from voting.assignment import ballot_for
+from voting.ballot import services
+from voting.ballot.assignment import ballot_for
+from voting.ballot.services import (
+    VoteConflict,
+    VoteTakenBack,
+    VotingClosed,
+    cast_vote,
+    undo_last_vote,
+)
 from voting.models import Entry, Queue
-from voting.services import VoteConflict, VoteTakenBack, VotingClosed, cast_vote, undo_last_vote
 from voting.voters import erase
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]

@@ -8,9 +8,9 @@ from django.test import Client
 
 from tests.helpers.pages import HTMX, ballots_in, text_of
 from tests.makers import make_invite, make_single_run, make_voter, voter_client
+from voting.ballot.questions import posted_of
 from voting.items.kinds import Options, kind_of
 from voting.models import Entry
-from voting.questions import posted_of
 from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db

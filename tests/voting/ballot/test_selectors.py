@@ -15,15 +15,15 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Item
-from voting.selectors import (
+from voting.ballot.queries import (
     oldest_unsealed,
     open_to,
     progress,
     projects_with_unsealed,
     queue_counts,
 )
-from voting.services import undo_last_vote, wait_until_sealed
+from voting.ballot.services import undo_last_vote, wait_until_sealed
+from voting.models import Item
 
 pytestmark = pytest.mark.django_db
 

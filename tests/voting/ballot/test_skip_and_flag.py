@@ -4,10 +4,10 @@ import pytest
 from django.utils import timezone
 
 from tests.makers import make_run, make_skip, make_voter, pairs_of
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
+from voting.ballot.queries import progress
+from voting.ballot.services import flag, skip
 from voting.models import Assignment, Entry, Flag
-from voting.selectors import progress
-from voting.services import flag, skip
 
 pytestmark = pytest.mark.django_db
 

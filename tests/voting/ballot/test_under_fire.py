@@ -12,7 +12,7 @@ from humanjudge.celery import app
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import eventually
 from tests.process.processes import Site, test_database_url
-from voting import services
+from voting.ballot import services
 from voting.models import Entry, Item
 
 pytestmark = pytest.mark.process

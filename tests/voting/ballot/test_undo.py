@@ -16,13 +16,13 @@ from judge_eval.voter_stats import figures_of
 from tests.helpers.pages import ballots_in, text_of
 from tests.helpers.reference import assert_as_expected
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all, voter_client
+from voting.ballot.queries import open_to, progress, standing_votes, votes_on_item
+from voting.ballot.services import NothingToUndo, VotingClosed, record_exposure, undo_last_vote
 from voting.curating import decide
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import key
 from voting.ledger.counts import COUNTED, OF_PEOPLE
 from voting.models import Entry, Queue
-from voting.selectors import open_to, progress, standing_votes, votes_on_item
-from voting.services import NothingToUndo, VotingClosed, record_exposure, undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.helpers.pages import HTMX, ballots_in, text_of, token_of
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all, voter_client
-from voting.ballots import read
+from voting.ballot.signed_form import read
 from voting.models import Assignment, Entry, Flag, Queue
 
 pytestmark = pytest.mark.django_db

@@ -22,7 +22,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.ballots import read
+from voting.ballot.signed_form import read
 from voting.models import Assignment, Entry, Item, Picture, Queue, Voter
 
 pytestmark = pytest.mark.django_db

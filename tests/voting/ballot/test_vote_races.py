@@ -17,13 +17,13 @@ from judge_eval.runs import deletion, state, verdicts
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene, make_unjudged_run
 from tests.makers import judges_of, make_invite, seal_all
-from voting import services
-from voting.assignment import ballot_for, next_pairs
-from voting.ballots import Ballot
+from voting.ballot import services
+from voting.ballot.assignment import ballot_for, next_pairs
+from voting.ballot.services import NothingToUndo, RecordedVote, VoteConflict, VotingClosed
+from voting.ballot.signed_form import Ballot
 from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Flag, Item, Voter
-from voting.services import NothingToUndo, RecordedVote, VoteConflict, VotingClosed
 from voting.voters import InviteRefused, erase, join, voter_of_key
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]

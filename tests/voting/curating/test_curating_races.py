@@ -13,6 +13,7 @@ from tests.helpers.reference import assert_as_expected
 from tests.helpers.scene import assert_sound, make_scene
 from tests.judge_eval.board.test_votes_wanted import rules
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
+from voting.ballot.services import cast_vote, flag
 from voting.curating import (
     AlreadyDecided,
     by_rules,
@@ -24,7 +25,6 @@ from voting.curating import (
 )
 from voting.ledger.decisions import votes_required_in
 from voting.models import Entry, Item, Queue
-from voting.services import cast_vote, flag
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]
 

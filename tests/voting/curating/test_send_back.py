@@ -17,11 +17,11 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.ballot.services import flag
 from voting.curating import CannotDecide, decide
 from voting.curating import reverse as take_back
 from voting.ledger.counts import COUNTED, OF_PEOPLE
 from voting.models import Entry, Queue, Voter
-from voting.services import flag
 
 pytestmark = pytest.mark.django_db
 

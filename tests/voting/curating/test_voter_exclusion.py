@@ -9,12 +9,12 @@ from judge_eval.models import Board
 from reports.models import Quality, Review
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.voting.ledger.test_decisions import a_curator, a_voted_run, check, figures
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
+from voting.ballot.queries import progress
+from voting.ballot.services import undo_last_vote
 from voting.curating import AlreadyDecided, CannotDecide, decide, exclude_voter, reverse
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item
-from voting.selectors import progress
-from voting.services import undo_last_vote
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db

@@ -25,13 +25,13 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
+from voting.ballot.queries import open_to, progress, queue_counts
+from voting.ballot.services import cast_key_vote, cast_vote, undo_last_vote
 from voting.curating import AlreadyDecided, CannotDecide, decide, reverse
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Entry, Item, Queue
-from voting.selectors import open_to, progress, queue_counts
-from voting.services import cast_key_vote, cast_vote, undo_last_vote
 from voting.voters import erase, voter_of_key
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]

@@ -15,9 +15,9 @@ from tests.makers import (
     seal_all,
     user_client,
 )
+from voting.ballot.services import flag, undo_last_vote
 from voting.ledger import chain, ledger
 from voting.models import Entry, Voter
-from voting.services import flag, undo_last_vote
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db

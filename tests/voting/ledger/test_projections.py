@@ -21,10 +21,10 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
+from voting.ballot.queries import queue_counts
+from voting.ballot.services import undo_last_vote
 from voting.ledger import ledger
 from voting.models import Entry, Item, Queue
-from voting.selectors import queue_counts
-from voting.services import undo_last_vote
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 

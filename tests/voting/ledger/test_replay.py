@@ -6,9 +6,9 @@ from django.db.models import F
 from judge_eval.models import Board, Checkpoint, JudgeRating, RatingPoint
 from tests.helpers.reference import assert_as_expected
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.ballot.services import undo_last_vote
 from voting.ledger import ledger
 from voting.models import Item
-from voting.services import undo_last_vote
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 

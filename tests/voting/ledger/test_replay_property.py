@@ -13,6 +13,7 @@ from reports.review.services import decide, reverse
 from tests.helpers.reference import assert_as_expected
 from tests.makers import change_verdicts, make_run, make_vote, make_voter, pairs_of
 from voting import curating
+from voting.ballot.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
 from voting.curating import (
     AlreadyDecided,
     change_for_all,
@@ -24,7 +25,6 @@ from voting.curating import (
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import Rules
 from voting.models import Entry
-from voting.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 

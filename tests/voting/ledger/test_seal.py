@@ -19,10 +19,10 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
+from voting.ballot.services import undo_last_vote
 from voting.ledger import chain, ledger
 from voting.ledger.bulk_sql import LedgerConflict
 from voting.models import Entry, Item, Project, Voter
-from voting.services import undo_last_vote
 from voting.tasks import seal as seal_task
 from voting.tasks import sweep
 

@@ -18,7 +18,7 @@ from tests.helpers.scene import assert_sound, assert_whole, make_scene
 from tests.helpers.waiting import PATIENCE
 from tests.makers import seal_all
 from tests.process.processes import ROOT, test_database_url
-from voting import services
+from voting.ballot import services
 from voting.ledger import ledger
 from voting.models import Entry, Project
 

@@ -20,8 +20,8 @@ from tests.makers import (
     seal_all,
     user_client,
 )
+from voting.ballot.services import undo_last_vote
 from voting.models import Invite
-from voting.services import undo_last_vote
 from voting.voters import invite_token, invited
 
 pytestmark = pytest.mark.django_db

@@ -16,7 +16,7 @@ from tests.makers import (
     seal_all,
     voter_client,
 )
-from voting.assignment import next_pairs
+from voting.ballot.assignment import next_pairs
 from voting.models import Entry, Voter
 from voting.voters import erase, invite_token, join
 

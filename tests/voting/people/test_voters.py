@@ -8,8 +8,8 @@ from django.core import signing
 from django.utils import timezone
 
 from tests.makers import make_invite, make_key, make_run, make_vote, make_voter, pairs_of
+from voting.ballot.services import flag
 from voting.models import Entry, Flag, Voter
-from voting.services import flag
 from voting.voters import (
     InviteRefused,
     erase,

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from voting.ballot.tuning import OF_ALL, is_tuned
 from voting.ledger import ledger
 from voting.models import Project
-from voting.tuning import OF_ALL, is_tuned
 
 
 class Command(BaseCommand):

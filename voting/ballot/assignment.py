@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import connection, transaction
 
-from voting.ballots import Ballot
+from voting.ballot.signed_form import Ballot
 from voting.items.order import (
     FRESH,
     SHUFFLED_PROMPTS,

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from humanjudge.server.metrics import count
-from voting.ballots import Ballot
+from voting.ballot.signed_form import Ballot
 from voting.items.kinds import VoteAnswer, VoteDetails
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import key, prepared

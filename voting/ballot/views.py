@@ -20,16 +20,11 @@ from django_htmx.http import trigger_client_event
 
 from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.ratelimit import RateLimit
-from voting import ballots, services, voters
+from voting import voters
 from voting.access.login import slow_down
-from voting.assignment import ballot_for, give_back, next_pairs
-from voting.forms import FlagForm, JoinForm, UndoForm
-from voting.items.conversations import latest, messages_of
-from voting.items.kinds import SEPARATOR, AnswerInvalid, kind_of
-from voting.models import Entry, Flag, Item, Queue, Voter
-from voting.pictures.store import stored_path
-from voting.questions import ItemQuestion, effort_in_words, in_words, question_of, request_in_words
-from voting.selectors import (
+from voting.ballot import services, signed_form
+from voting.ballot.assignment import ballot_for, give_back, next_pairs
+from voting.ballot.queries import (
     effort,
     has_seen_verdicts,
     last_taken_back,
@@ -41,6 +36,18 @@ from voting.selectors import (
     sent_back,
     taken_back,
 )
+from voting.ballot.questions import (
+    ItemQuestion,
+    effort_in_words,
+    in_words,
+    question_of,
+    request_in_words,
+)
+from voting.forms import FlagForm, JoinForm, UndoForm
+from voting.items.conversations import latest, messages_of
+from voting.items.kinds import SEPARATOR, AnswerInvalid, kind_of
+from voting.models import Entry, Flag, Item, Queue, Voter
+from voting.pictures.store import stored_path
 
 VOTES_PER_PAGE = 50
 QUEUES_NAMED = 5
@@ -122,14 +129,14 @@ def _cleaned(form: forms.Form) -> Context:
     return form.cleaned_data
 
 
-def _ballot(request: HttpRequest, queue_id: UUID) -> ballots.Ballot:
+def _ballot(request: HttpRequest, queue_id: UUID) -> signed_form.Ballot:
     # By hand: a form copies its fields for each request, which took longer than all else of a vote.
     token = request.POST.get("ballot", "")
     if not 0 < len(token) <= LONGEST_BALLOT:
         raise Problem(422, "ballot: there is none, or it is too long; reload the page")
     try:
-        ballot = ballots.read(token)
-    except ballots.BallotInvalid as invalid:
+        ballot = signed_form.read(token)
+    except signed_form.BallotInvalid as invalid:
         raise Problem(422, f"ballot: {invalid}") from invalid
     if voters.voter_id_here(request, ballot.project) != ballot.voter or ballot.queue != queue_id:
         raise Problem(403, "This ballot was given to another voter. Reload the page.")
@@ -151,7 +158,7 @@ def on_page(voter: Voter, queue: Queue, item: Item, question: ItemQuestion) -> C
         len(output.output) <= BRIEF and messages_of(output.output) is None
         for output in outputs.values()
     )
-    token = ballots.issue(ballot)
+    token = signed_form.issue(ballot)
     return {"item": item, **outputs, "token": token, "question": question, "is_brief": is_brief}
 
 
