@@ -29,7 +29,7 @@ from voting.ballot import tuning
 from voting.ballot.queries import chunks, left_to, released_by_me
 from voting.ballot.services import record_exposure
 from voting.models import ApiKey, Assignment, Entry, Exposure, Item, Project, Queue, Voter
-from voting.voters import voter_id_here, voter_of_key, voter_of_user
+from voting.people.voters import voter_id_here, voter_of_key, voter_of_user
 
 _ITEMS_AT_ONCE: Final = 500
 # Keys with either are voters of their own.

@@ -33,7 +33,7 @@ from voting.ballot.tuning import HIDDEN, OF_TUNED
 from voting.curating import AlreadyDecided, CannotDecide, decisions_on
 from voting.ledger.decisions import Action
 from voting.models import Entry, Voter
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 
 class SendBackForm(forms.Form):

@@ -34,8 +34,8 @@ from voting.models import (
     VoterPrompt,
     prompt_key,
 )
+from voting.people.voters import remember
 from voting.pictures.store import store
-from voting.voters import remember
 
 ALL_CHOICES = ("A", "B", "tie", "both_bad")
 

@@ -29,7 +29,6 @@ from voting.access.changes import record_queues
 from voting.access.keys import create_key
 from voting.ballot.services import record_exposure
 from voting.ballot.tuning import HIDDEN
-from voting.forms import GroupField
 from voting.items.choices import CHOICES, LABELS, Choice, in_order
 from voting.items.kinds import COMPARISON, kind_of
 from voting.models import (
@@ -47,7 +46,8 @@ from voting.models import (
     Voter,
     VoterPrompt,
 )
-from voting.voters import erase, invite_token, voter_of_user
+from voting.people.forms import GroupField
+from voting.people.voters import erase, invite_token, voter_of_user
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
 admin.site.index_title = "Admin"

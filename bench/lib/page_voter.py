@@ -27,7 +27,7 @@ class PageVoter:
         from django.http import HttpResponse
 
         from tests.makers import make_voter
-        from voting.voters import remember
+        from voting.people.voters import remember
 
         identity = next(iter(remember(HttpResponse(), make_voter(self.run)).cookies.values()))
         self._link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

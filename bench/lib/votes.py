@@ -40,7 +40,7 @@ def _open_page(scene: Scene, port: int, voter: Voter) -> tuple[str, str]:
     """Open the voting page as this voter; the cookies and the form's CSRF token."""
     from django.http import HttpResponse
 
-    from voting.voters import remember
+    from voting.people.voters import remember
 
     identity = next(iter(remember(HttpResponse(), voter).cookies.values()))
     cookie = f"{identity.key}={identity.coded_value}"

@@ -192,7 +192,7 @@ class People:
 
     def __init__(self, scene: Scene, url: str, seed: int, *, scripts: int = 5, persons: int = 3):
         from tests.makers import make_invite, make_key
-        from voting.voters import invite_token
+        from voting.people.voters import invite_token
 
         self._stop = threading.Event()
         invite = f"/join/{invite_token(make_invite(scene.run))}/"

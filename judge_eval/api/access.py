@@ -31,7 +31,7 @@ from voting.access.roles import (
 )
 from voting.ballot.services import wait_until_sealed
 from voting.models import ApiKey, Project, Voter
-from voting.voters import voter_of_key
+from voting.people.voters import voter_of_key
 
 BLIND: Final = (
     "you still have {noun}s to vote on, and this would tell you what others think; "

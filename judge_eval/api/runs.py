@@ -35,7 +35,7 @@ from judge_eval.selectors import by_prefix
 from judge_eval.voter_stats import figures_of, pace_of, people_of
 from voting.access.roles import projects_where
 from voting.models import ApiKey, Item, Voter
-from voting.voters import voter_of_key
+from voting.people.voters import voter_of_key
 
 # As much as one line of a bundle may have: it holds the config of a run.
 MOST_BYTES = 32_000_000

@@ -18,7 +18,7 @@ from judge_eval.runs import disagreements, suggestion, variants
 from judge_eval.runs.lifecycle import LifecycleRefused
 from voting.ballot import tuning
 from voting.models import ApiKey
-from voting.voters import voter_of_key
+from voting.people.voters import voter_of_key
 
 MOST_BYTES = 2_000_000
 MANAGE, READ = ApiKey.Scope.MANAGE, ApiKey.Scope.READ

@@ -43,8 +43,8 @@ from voting.ballot.tuning import HIDDEN
 from voting.items.choices import CHOICES, FIXED, PassFlag
 from voting.items.kinds import KINDS, AnswerInvalid, Options, Posted, joined, kind_of
 from voting.models import ApiKey, Inference, Item
+from voting.people.voters import voter_of_key
 from voting.pictures.images import png_in
-from voting.voters import voter_of_key
 
 MOST_TASKS = 200
 

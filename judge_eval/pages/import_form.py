@@ -36,9 +36,9 @@ from judge_eval.models import Import
 from judge_eval.pages.run_form import RunProjectForm
 from voting.access.members import start_project
 from voting.access.roles import projects_where
-from voting.forms import ProjectField
 from voting.items.choices import LABELS
 from voting.models import Project
+from voting.people.forms import ProjectField
 
 IN_WORDS: Final = {"pair": "pairs", "item": "single items"}
 OWN_FORMATS: Final = {"bundle": "a bundle"}

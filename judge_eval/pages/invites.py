@@ -14,10 +14,10 @@ from django.views.decorators.http import require_safe
 from humanjudge.core.http import Context
 from judge_eval.models import Run
 from judge_eval.web import find_run, invites_address, run_action
-from voting import voters
 from voting.access.roles import require, user_of
-from voting.forms import InviteForm, PersonalInvitesForm
 from voting.models import Invite
+from voting.people import voters
+from voting.people.forms import InviteForm, PersonalInvitesForm
 
 # Two forms of one page have fields of the same names.
 PERSONAL_IDS = "id_personal_%s"

@@ -37,7 +37,6 @@ from judge_eval.voter_stats import (
     people_of,
 )
 from judge_eval.web import find_run, invites_address, run_action, run_page
-from voting import voters
 from voting.access.roles import can, require, user_of
 from voting.curating import (
     MOST_VOTES,
@@ -54,10 +53,11 @@ from voting.curating import (
     latest_changes,
     reverse,
 )
-from voting.forms import GroupField, InviteForm, PersonalInvitesForm
 from voting.ledger.decisions import Rules
 from voting.models import Entry, Queue, Voter
-from voting.voters import voter_of_user
+from voting.people import voters
+from voting.people.forms import GroupField, InviteForm, PersonalInvitesForm
+from voting.people.voters import voter_of_user
 
 LONGEST_WHY: Final = 2_000
 LONGEST_RUBRIC: Final = 20_000

@@ -28,8 +28,8 @@ from voting.access.roles import (
     require_anywhere,
     user_of,
 )
-from voting.forms import ProjectField
 from voting.models import Project
+from voting.people.forms import ProjectField
 
 MOST_LETTERS = Judge._meta.get_field("model").max_length or 0
 # Whose models are offered to try a provider with.

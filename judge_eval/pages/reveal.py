@@ -23,7 +23,7 @@ from voting.ballot.tuning import kept_back
 from voting.items.choices import WRONG
 from voting.items.kinds import COMPARISON, kind_of
 from voting.models import Entry, Item, Queue
-from voting.voters import voter_here
+from voting.people.voters import voter_here
 
 # A reveal looks for the new ratings this often, ever more slowly: for about half a minute.
 LOOKS = 12

@@ -44,9 +44,9 @@ from judge_eval.runs import extension_check, providers
 from judge_eval.selectors import switched_off
 from judge_eval.web import LINES, shortened
 from voting.access.roles import NO_NEW_PROJECTS, Actor, can_make_projects, projects_where
-from voting.forms import ProjectField, completed
 from voting.items.choices import CHOICES, LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Queue
+from voting.people.forms import ProjectField, completed
 
 MOST_FILE_BYTES = 5_000_000
 _WHOLE_FLOOR: Final = "With any of them, those that look at nothing join: a coin beats the others."

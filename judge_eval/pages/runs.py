@@ -38,7 +38,7 @@ from judge_eval.web import find_run, invites_address, lead_to, not_now, run_acti
 from voting.access.roles import can, can_make_runs, projects_where, require, require_login, user_of
 from voting.ballot.queries import queue_counts
 from voting.models import Picture
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)

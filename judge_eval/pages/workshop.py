@@ -67,7 +67,7 @@ from voting.ballot import tuning
 from voting.items.choices import short_name
 from voting.items.kinds import kind_of
 from voting.models import Inference, Item, Voter
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 # Of a new variant, what is always stated; the rest is folded.
 _FIRST = ("id", "instructions")

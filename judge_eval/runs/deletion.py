@@ -38,8 +38,8 @@ from voting.models import (
     Project,
     Queue,
 )
+from voting.people.voters import forget_texts
 from voting.pictures.store import forget
-from voting.voters import forget_texts
 
 RESTING = (Run.State.COMPLETE, Run.State.STOPPED, Run.State.FAILED)
 AT_ONCE = 500

@@ -45,7 +45,7 @@ from voting.ledger import ledger
 from voting.ledger.bulk_sql import insert_copies, insert_many
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import ApiKey, Entry, Inference, Invite, Item, Project, Queue, Voter
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 # What a word of a ballot is as labels of the task.
 Labels: TypeAlias = dict[str, dict[str, Label] | None]

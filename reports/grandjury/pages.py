@@ -26,8 +26,8 @@ from voting.access.roles import (
     require_making_runs,
     user_of,
 )
-from voting.forms import ProjectField
 from voting.models import ApiKey
+from voting.people.forms import ProjectField
 
 EVERY_PROJECT = "every project"
 SCOPES: Mapping[str, str] = {

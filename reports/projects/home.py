@@ -32,7 +32,7 @@ from reports.review.services import reviews
 from voting.access.roles import can_make_runs, projects_where
 from voting.ballot.queries import left_for_user
 from voting.models import Invite, Project, Queue
-from voting.voters import invite_token, refusal
+from voting.people.voters import invite_token, refusal
 
 MOST_RUNS: Final = 12
 MOST_QUEUES: Final = 3

@@ -17,7 +17,7 @@ from reports.quality.parameters import Parameters, change, parameters_in, parame
 from reports.quality.projection import points_of
 from voting.ballot.tuning import OF_TUNED
 from voting.models import ApiKey
-from voting.voters import voter_of_key
+from voting.people.voters import voter_of_key
 
 router = KeyRouter("quality")
 

@@ -50,9 +50,9 @@ from voting.access.roles import (
     user_of,
 )
 from voting.ballot.tuning import OF_BOTH, OF_TUNED, is_tuned
-from voting.forms import completed
 from voting.models import Entry, Project, Queue
-from voting.voters import voter_of_user
+from voting.people.forms import completed
+from voting.people.voters import voter_of_user
 
 MOST_SETTINGS: Final = 20
 # So many of the last votes say how far apart votes are.

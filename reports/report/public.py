@@ -48,8 +48,8 @@ from voting.access.login import slow_down
 from voting.ballot.queries import left_to
 from voting.ballot.tuning import OF_ALL
 from voting.models import NO_VOTE, Assignment, Entry
+from voting.people.voters import VOTER_COOKIE
 from voting.pictures.rendering import render as render_picture
-from voting.voters import VOTER_COOKIE
 
 View = Callable[..., HttpResponseBase]
 PAGE = "report.html"

@@ -17,7 +17,7 @@ from voting.access.roles import projects_where
 from voting.curating import MOST_VOTES, decisions_on
 from voting.ledger.decisions import Action
 from voting.models import ApiKey, Entry, Item, Voter
-from voting.voters import voter_of_key
+from voting.people.voters import voter_of_key
 
 router = KeyRouter("review")
 MOST: int = 200

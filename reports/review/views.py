@@ -44,14 +44,14 @@ from voting.access.roles import (
 )
 from voting.ballot.queries import votes_on_item
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
-from voting.forms import ProjectField
 from voting.items.choices import MILLION, short_name
 from voting.items.conversations import latest
 from voting.items.turns import beginning
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.decisions import Decision
 from voting.models import Entry, Flag, Item, Queue, Voter
-from voting.voters import voter_of_user
+from voting.people.forms import ProjectField
+from voting.people.voters import voter_of_user
 
 PER_PAGE: Final = 30
 LETTERS: Final = 140

@@ -43,7 +43,7 @@ from voting.models import (  # noqa: E402
     Queue,
     Voter,
 )
-from voting.voters import invite_token, remember  # noqa: E402
+from voting.people.voters import invite_token, remember  # noqa: E402
 
 COLOURS = ("teal", "coral", "gold", "plum", "olive", "navy", "khaki", "peru", "pink", "gray")
 LONG_ANSWER = "\n\n".join(f"## Part {n}\n\n{'Some words about it. ' * 30}" for n in range(12))

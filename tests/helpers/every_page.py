@@ -24,7 +24,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.models import Inference, Project, Queue, Voter
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 # What everything is called: as an element of a page it would show up as one, and do something.
 HOSTILE = """<img src=x onerror=alert(1)>'"><script>alert(1)</script>"""

@@ -15,7 +15,7 @@ from tests.makers import (
     pairs_of,
 )
 from voting.models import Entry
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 

@@ -29,7 +29,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.models import Assignment, Voter
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

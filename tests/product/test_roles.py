@@ -56,7 +56,7 @@ from voting.ballot.assignment import ballot_for
 from voting.ballot.services import flag
 from voting.curating import exclude_voter
 from voting.models import ApiKey, Member, Project
-from voting.voters import invite_token, voter_of_user
+from voting.people.voters import invite_token, voter_of_user
 
 # Some nine seconds of work, which take minutes where others work, too.
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from voting.access.changes import note_change
 from voting.access.roles import make_project
 from voting.ledger.ledger import locked, record
 from voting.models import Entry, Member, Project
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 _OWNER = Member.Role.OWNER
 # How the quality score decays where a person makes a project on a page: it remembers weeks.

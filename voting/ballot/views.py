@@ -20,7 +20,6 @@ from django_htmx.http import trigger_client_event
 
 from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.ratelimit import RateLimit
-from voting import voters
 from voting.access.login import slow_down
 from voting.ballot import services, signed_form
 from voting.ballot.assignment import ballot_for, give_back, next_pairs
@@ -43,10 +42,11 @@ from voting.ballot.questions import (
     question_of,
     request_in_words,
 )
-from voting.forms import FlagForm, JoinForm, UndoForm
 from voting.items.conversations import latest, messages_of
 from voting.items.kinds import SEPARATOR, AnswerInvalid, kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
+from voting.people import voters
+from voting.people.forms import FlagForm, JoinForm, UndoForm
 from voting.pictures.store import stored_path
 
 VOTES_PER_PAGE = 50

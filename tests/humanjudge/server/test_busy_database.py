@@ -13,7 +13,7 @@ from tests.helpers.pages import post_vote
 from tests.makers import key_client, make_invite, make_key, make_run, make_voter, pairs_of
 from tests.makers import voter_client as client_of
 from voting.models import Entry
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]
 

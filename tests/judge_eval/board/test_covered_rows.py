@@ -31,7 +31,7 @@ from tests.makers import (
 from voting.curating import decide
 from voting.ledger import ledger
 from voting.models import Entry, Inference, Item, Project, Queue, VoterPrompt
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 DOCS = Path(__file__).parents[3] / "docs/sharing.md"

@@ -20,7 +20,7 @@ from tests.makers import (
 )
 from tests.voting.ballot.test_blindness import Study, assert_blind
 from voting.models import Project
-from voting.voters import voter_of_key
+from voting.people.voters import voter_of_key
 
 pytestmark = pytest.mark.django_db
 

@@ -50,7 +50,7 @@ from tests.voting.ballot.test_blindness import decoded, everything_in
 from voting.ballot.services import flag
 from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Exposure, Inference, Item, Queue
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

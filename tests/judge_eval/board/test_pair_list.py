@@ -27,7 +27,7 @@ from tests.makers import (
 from voting.ballot.services import undo_last_vote
 from voting.ledger import ledger
 from voting.models import Assignment, Entry, Exposure, Inference, Item
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db
 

@@ -31,7 +31,7 @@ from voting.ballot.assignment import ballot_for
 from voting.ballot.services import cast_vote, flag
 from voting.curating import exclude_voter
 from voting.models import Entry, Item, Queue
-from voting.voters import join
+from voting.people.voters import join
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from voting.curating import decide, reverse
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Entry, Voter
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = pytest.mark.django_db
 

@@ -29,7 +29,7 @@ from voting.ballot.assignment import ballot_for
 from voting.ballot.services import cast_vote
 from voting.items.kinds import Options, kind_of
 from voting.models import Entry
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 

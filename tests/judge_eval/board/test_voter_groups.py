@@ -51,7 +51,7 @@ from tests.makers import (
 from voting.ledger import ledger
 from voting.ledger.groups import groups_at, groups_entry
 from voting.models import Entry, Project, Voter
-from voting.voters import erase, join, put_into_group
+from voting.people.voters import erase, join, put_into_group
 
 pytestmark = pytest.mark.django_db
 

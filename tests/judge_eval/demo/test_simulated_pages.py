@@ -15,7 +15,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.models import Entry, Queue
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 

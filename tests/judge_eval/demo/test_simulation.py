@@ -32,7 +32,7 @@ from voting.ballot.services import (
 from voting.items.kinds import VoteAnswer
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item, Queue
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = pytest.mark.django_db
 

@@ -29,7 +29,7 @@ from tests.makers import (
 from voting.access.keys import create_key
 from voting.ballot.services import flag, undo_last_vote
 from voting.models import Entry, Voter
-from voting.voters import invite_token, voter_of_key, voter_of_user
+from voting.people.voters import invite_token, voter_of_key, voter_of_user
 
 pytestmark = pytest.mark.django_db
 

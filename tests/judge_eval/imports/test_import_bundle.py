@@ -46,7 +46,7 @@ from voting.curating import change_for_all
 from voting.ledger import ledger
 from voting.ledger.decisions import Rules, votes_required_in
 from voting.models import Entry, Item, Picture, Queue, Voter, VoterPrompt
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

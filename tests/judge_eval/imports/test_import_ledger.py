@@ -12,7 +12,7 @@ from tests.makers import elos_of, make_run, make_vote, make_voter, pairs_of, sea
 from voting.ledger import chain, ledger
 from voting.ledger.bulk_sql import LedgerConflict
 from voting.models import Entry, Item, Voter
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = pytest.mark.django_db
 

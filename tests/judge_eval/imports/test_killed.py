@@ -24,7 +24,7 @@ from tests.makers import make_invite, make_project, seal_all
 from tests.process.http_voter import HttpVoter
 from tests.process.processes import Site, test_database_url
 from voting.models import Entry, Inference, Item, Picture, Project
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = [
     pytest.mark.process,

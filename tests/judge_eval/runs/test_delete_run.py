@@ -34,8 +34,8 @@ from tests.makers import (
 from voting.ballot.services import flag
 from voting.ledger import ledger
 from voting.models import Entry, Flag, Inference, Invite, Item, Picture, Queue, Voter
+from voting.people.voters import invited
 from voting.pictures.store import stored_path
-from voting.voters import invited
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 

@@ -32,7 +32,7 @@ from tests.makers import (
 )
 from voting.ballot.assignment import next_pairs
 from voting.models import Exposure
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db
 

@@ -26,7 +26,7 @@ from tests.makers import (
     user_client,
 )
 from voting.models import Queue, Voter
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 

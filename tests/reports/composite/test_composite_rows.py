@@ -32,7 +32,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.models import Assignment, Entry, Exposure, Inference, Item
-from voting.voters import voter_of_key, voter_of_user
+from voting.people.voters import voter_of_key, voter_of_user
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from reports.grandjury import api as access
 from reports.quality.parameters import change
 from tests.helpers.recorded_votes import ROWS, SHARES, VOTERS
 from tests.makers import key_client, make_key, make_project, seal_all
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db
 

@@ -27,7 +27,7 @@ from voting.access.changes import rename
 from voting.ballot.services import undo_last_vote
 from voting.curating import decide
 from voting.models import Assignment, Entry, Exposure, Member, Voter
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from tests.makers import make_run, make_voter, member_client, pairs_of, seal_all
 from voting.curating import change_for_all, decide, exclude_voter, reverse
 from voting.ledger.decisions import Rules
 from voting.models import Entry, Member
-from voting.voters import erase, voter_of_user
+from voting.people.voters import erase, voter_of_user
 
 pytestmark = pytest.mark.django_db
 

@@ -30,7 +30,7 @@ from tests.makers import (
 )
 from voting.ballot.services import flag
 from voting.models import Invite, Queue
-from voting.voters import remember, voter_of_user
+from voting.people.voters import remember, voter_of_user
 
 pytestmark = pytest.mark.django_db
 

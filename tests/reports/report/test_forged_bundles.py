@@ -32,7 +32,7 @@ from tests.reports.report.test_verify import (
 )
 from voting.ledger import ledger
 from voting.models import Entry
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 TURNED = {"A": "B", "B": "A"}

@@ -41,8 +41,8 @@ from tests.makers import (
 from voting.ballot.services import flag
 from voting.ledger import ledger
 from voting.models import Assignment, Entry, Exposure, Flag, Inference, Item
+from voting.people.voters import erase, voter_of_user
 from voting.pictures.rendering import render as render_picture
-from voting.voters import erase, voter_of_user
 
 pytestmark = pytest.mark.django_db
 WON = {"weight": 1, "reason": "It says the contrary."}

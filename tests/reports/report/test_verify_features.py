@@ -44,7 +44,7 @@ from tests.reports.report.test_verify import bundle_behind, link_of, members_of,
 from voting.ballot.services import flag, undo_last_vote
 from voting.ledger import ledger
 from voting.models import Flag, Inference, Item, Project
-from voting.voters import erase, put_into_group
+from voting.people.voters import erase, put_into_group
 
 pytestmark = pytest.mark.django_db
 

@@ -29,7 +29,7 @@ from voting.curating import decisions_on, decisions_on_voters, exclude_voter
 from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import Entry, Project, Voter
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

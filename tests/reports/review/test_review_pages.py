@@ -27,7 +27,7 @@ from voting.ballot.assignment import ballot_for
 from voting.ballot.services import flag
 from voting.ballot.signed_form import issue
 from voting.models import Entry, Item, Voter
-from voting.voters import voter_of_user
+from voting.people.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db
 

@@ -29,7 +29,7 @@ from tests.makers import (
     seal_all,
     user_client,
 )
-from voting.voters import voter_of_key
+from voting.people.voters import voter_of_key
 
 pytestmark = pytest.mark.django_db
 

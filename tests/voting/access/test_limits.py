@@ -10,7 +10,7 @@ from tests.makers import key_client, make_invite, make_key, make_run
 from voting.access import login
 from voting.ballot import views
 from voting.models import Voter
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 

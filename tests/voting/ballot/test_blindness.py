@@ -37,7 +37,7 @@ from voting.ballot.assignment import ballot_for
 from voting.ballot.services import cast_vote, flag
 from voting.items.kinds import VoteDetails
 from voting.models import Inference, Item
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 of_each_kind = pytest.mark.parametrize("kind", ["pairs", "items"])

@@ -20,7 +20,7 @@ from tests.process.http_voter import HttpVoter
 from tests.process.processes import Site, test_database_url
 from tests.servers import postgres_server, valkey_server
 from voting.models import Entry
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = [
     pytest.mark.process,

@@ -15,7 +15,7 @@ from voting.ballot.services import (
     undo_last_vote,
 )
 from voting.models import Entry, Queue
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 

@@ -11,7 +11,7 @@ from tests.makers import make_invite, make_single_run, make_voter, voter_client
 from voting.ballot.questions import posted_of
 from voting.items.kinds import Options, kind_of
 from voting.models import Entry
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 

@@ -21,7 +21,7 @@ from tests.makers import (
 )
 from tests.voting.ballot.test_blindness import assert_blind, everything_in
 from voting.models import Inference
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 

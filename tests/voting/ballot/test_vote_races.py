@@ -24,7 +24,7 @@ from voting.ballot.signed_form import Ballot
 from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Flag, Item, Voter
-from voting.voters import InviteRefused, erase, join, voter_of_key
+from voting.people.voters import InviteRefused, erase, join, voter_of_key
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]
 

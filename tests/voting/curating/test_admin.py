@@ -30,7 +30,7 @@ from voting.access.changes import changes_of, rename
 from voting.access.keys import find_key
 from voting.ledger import chain, ledger
 from voting.models import ApiKey, Entry, Flag, Queue, VoterPrompt
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 

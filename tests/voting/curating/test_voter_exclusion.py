@@ -15,7 +15,7 @@ from voting.ballot.services import undo_last_vote
 from voting.curating import AlreadyDecided, CannotDecide, decide, exclude_voter, reverse
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = pytest.mark.django_db
 

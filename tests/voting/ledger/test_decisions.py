@@ -32,7 +32,7 @@ from voting.curating import AlreadyDecided, CannotDecide, decide, reverse
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Entry, Item, Queue
-from voting.voters import erase, voter_of_key
+from voting.people.voters import erase, voter_of_key
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

@@ -18,7 +18,7 @@ from tests.makers import (
 from voting.ballot.services import flag, undo_last_vote
 from voting.ledger import chain, ledger
 from voting.models import Entry, Voter
-from voting.voters import erase
+from voting.people.voters import erase
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,7 @@ from tests.makers import (
 )
 from voting.ballot.services import undo_last_vote
 from voting.models import Invite
-from voting.voters import invite_token, invited
+from voting.people.voters import invite_token, invited
 
 pytestmark = pytest.mark.django_db
 

@@ -18,7 +18,7 @@ from tests.makers import (
 )
 from voting.ballot.assignment import next_pairs
 from voting.models import Entry, Voter
-from voting.voters import erase, invite_token, join
+from voting.people.voters import erase, invite_token, join
 
 pytestmark = pytest.mark.django_db
 DEAD = [

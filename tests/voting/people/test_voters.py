@@ -10,7 +10,7 @@ from django.utils import timezone
 from tests.makers import make_invite, make_key, make_run, make_vote, make_voter, pairs_of
 from voting.ballot.services import flag
 from voting.models import Entry, Flag, Voter
-from voting.voters import (
+from voting.people.voters import (
     InviteRefused,
     erase,
     find_invite,
