@@ -27,7 +27,7 @@ def measure(database: str) -> None:
     prepare()
     from tests.helpers.run_findings import compute
     from tests.makers import make_run, make_voter, seal_all, user_client
-    from voting.curating import change_for_all, exclude_voter, reverse
+    from voting.curating.services import change_for_all, exclude_voter, reverse
     from voting.ledger.decisions import Rules
 
     run = make_run(pairs=PAIRS, votes_wanted=VOTERS, judges=3)

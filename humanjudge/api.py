@@ -39,7 +39,7 @@ from reports.report.make import NotComputed
 from reports.report.scores import ScoresRefused
 from reports.review.api import router as review
 from voting.ballot.services import VoteConflict, VotingClosed
-from voting.curating import AlreadyDecided, CannotDecide
+from voting.curating.services import AlreadyDecided, CannotDecide
 
 
 class Api(NinjaAPI):

@@ -25,7 +25,7 @@ from judge_eval.objects import record_changed_queues, record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
 from judge_eval.providers.chat import left_out
 from voting.ballot.tuning import is_held_out
-from voting.curating import votes_for
+from voting.curating.services import votes_for
 from voting.items.choices import DEFAULT_BALLOT
 from voting.items.kinds import Kind, is_ordered, kind_of
 from voting.items.order import couples, fresh_turn, keyed_number, prompt_order

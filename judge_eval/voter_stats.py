@@ -15,7 +15,7 @@ from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import duration, number_of
 from judge_eval.models import Findings, Run
 from judge_eval.stats.estimate import Interval, wilson
-from voting.curating import decisions_on_voters
+from voting.curating.services import decisions_on_voters
 from voting.items.choices import SIDES
 from voting.ledger.bulk_sql import key, prepared
 from voting.models import Assignment, Flag, Invite, Item, Queue, Voter

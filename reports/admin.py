@@ -30,7 +30,7 @@ from reports.review import services
 from voting.access.roles import can_anywhere, projects_where
 from voting.admin import ReadOnlyAdmin, do_for_each
 from voting.ballot.tuning import HIDDEN, OF_TUNED
-from voting.curating import AlreadyDecided, CannotDecide, decisions_on
+from voting.curating.services import AlreadyDecided, CannotDecide, decisions_on
 from voting.ledger.decisions import Action
 from voting.models import Entry, Voter
 from voting.people.voters import voter_of_user

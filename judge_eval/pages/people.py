@@ -38,7 +38,7 @@ from judge_eval.voter_stats import (
 )
 from judge_eval.web import find_run, invites_address, run_action, run_page
 from voting.access.roles import can, require, user_of
-from voting.curating import (
+from voting.curating.services import (
     MOST_VOTES,
     AlreadyDecided,
     CannotDecide,

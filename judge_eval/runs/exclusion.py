@@ -10,7 +10,7 @@ from judge_eval.models import Judge, Run
 from judge_eval.providers.errors import LEFT_OUT
 from judge_eval.runs import lifecycle
 from judge_eval.runs.lifecycle import LifecycleRefused
-from voting.curating import (
+from voting.curating.services import (
     AlreadyDecided,
     CannotDecide,
     exclude_judge,

@@ -23,7 +23,7 @@ from judge_eval.providers.errors import LEFT_OUT, PERMANENT_BEGINNINGS, RAW_LIMI
 from judge_eval.runs import leases
 from judge_eval.runs.requests import ModelQuestion, answered_by_another, judge_question
 from judge_eval.services import picture_of
-from voting.curating import latest_on_judges
+from voting.curating.services import latest_on_judges
 from voting.ledger.bulk_sql import update_many
 from voting.models import Inference
 

@@ -14,7 +14,7 @@ from judge_eval.api.access import KeyRouter, insist, keep_blind, key_of
 from reports.models import Review
 from reports.review import services
 from voting.access.roles import projects_where
-from voting.curating import MOST_VOTES, decisions_on
+from voting.curating.services import MOST_VOTES, decisions_on
 from voting.ledger.decisions import Action
 from voting.models import ApiKey, Entry, Item, Voter
 from voting.people.voters import voter_of_key

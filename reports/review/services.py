@@ -10,9 +10,9 @@ from judge_eval.models import Run
 from reports.models import Review
 from reports.review.projection import touch
 from reports.webhooks import services as webhooks
-from voting import curating
 from voting.ballot.tuning import HIDDEN
-from voting.curating import decisions_on
+from voting.curating import services
+from voting.curating.services import decisions_on
 from voting.ledger import ledger
 from voting.ledger.decisions import Action
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
@@ -65,10 +65,10 @@ def decide(
     voter: UUID | None = None,
     uid: UUID | None = None,
 ) -> Entry:
-    """Decide on an item and take it off the list; see `voting.curating.decide`."""
+    """Decide on an item and take it off the list; see `voting.curating.services.decide`."""
     with transaction.atomic():
         project = ledger.locked(curator.project_id)
-        decision = curating.decide(
+        decision = services.decide(
             item.pk, action, curator, reason, after=after, votes=votes, voter=voter, uid=uid
         )
         touch(project, item.pk)
@@ -80,6 +80,6 @@ def reverse(decision: Entry, curator: Voter, reason: str, *, uid: UUID | None = 
     assert decision.item is not None  # it is on one
     with transaction.atomic():
         project = ledger.locked(curator.project_id)
-        reversal = curating.reverse(decision.uid, curator, reason, uid=uid)
+        reversal = services.reverse(decision.uid, curator, reason, uid=uid)
         touch(project, decision.item.pk)
     return reversal

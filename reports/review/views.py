@@ -43,7 +43,7 @@ from voting.access.roles import (
     user_of,
 )
 from voting.ballot.queries import votes_on_item
-from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
+from voting.curating.services import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
 from voting.items.choices import MILLION, short_name
 from voting.items.conversations import latest
 from voting.items.turns import beginning

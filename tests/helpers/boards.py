@@ -12,7 +12,7 @@ from tests.helpers.imports import imported
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls
 from tests.makers import make_many_votes, make_run, make_single_run, make_voter, pairs_of, seal_all
-from voting.curating import exclude_voter
+from voting.curating.services import exclude_voter
 from voting.models import Inference, Voter
 
 BASELINES = {"random": 0.3, "longer-wins": 0.48}

@@ -15,7 +15,7 @@ from tests.helpers.plans import plan_of
 from tests.helpers.run_findings import voted_run
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.ballot.queries import number_unsealed
-from voting.curating import decide
+from voting.curating.services import decide
 from voting.people.voters import invited
 
 pytestmark = pytest.mark.django_db

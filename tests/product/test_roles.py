@@ -54,7 +54,7 @@ from voting.access.roles import ALLOWED, NO_NEW_PROJECTS
 from voting.ballot import signed_form
 from voting.ballot.assignment import ballot_for
 from voting.ballot.services import flag
-from voting.curating import exclude_voter
+from voting.curating.services import exclude_voter
 from voting.models import ApiKey, Member, Project
 from voting.people.voters import invite_token, voter_of_user
 

@@ -31,7 +31,7 @@ from tests.makers import (
 )
 from voting.ballot.assignment import ballot_for
 from voting.ballot.services import cast_vote, undo_last_vote
-from voting.curating import change_for_all, decide, exclude_voter, reverse
+from voting.curating.services import change_for_all, decide, exclude_voter, reverse
 from voting.items.order import prompt_order
 from voting.ledger import ledger
 from voting.ledger.decisions import Rules, payload_of

@@ -28,7 +28,7 @@ from tests.makers import (
     restate,
     seal_all,
 )
-from voting.curating import decide
+from voting.curating.services import decide
 from voting.ledger import ledger
 from voting.models import Entry, Inference, Item, Project, Queue, VoterPrompt
 from voting.people.voters import erase

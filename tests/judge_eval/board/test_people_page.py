@@ -29,7 +29,7 @@ from tests.makers import (
 )
 from voting.ballot.assignment import ballot_for
 from voting.ballot.services import cast_vote, flag
-from voting.curating import exclude_voter
+from voting.curating.services import exclude_voter
 from voting.models import Entry, Item, Queue
 from voting.people.voters import join
 

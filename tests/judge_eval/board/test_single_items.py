@@ -4,7 +4,7 @@ import pytest
 
 from tests.helpers.pages import ballots_in, token_of
 from tests.makers import make_item, make_queue, seal_all, voter_client
-from voting.curating import decide, reverse
+from voting.curating.services import decide, reverse
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Entry, Voter

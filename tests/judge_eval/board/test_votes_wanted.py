@@ -10,7 +10,7 @@ from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.voting.ledger.test_decisions import a_curator, a_voted_run, check
 from voting.ballot.assignment import next_pairs
 from voting.ballot.queries import open_to
-from voting.curating import (
+from voting.curating.services import (
     RoundCost,
     by_rules,
     change_for_all,

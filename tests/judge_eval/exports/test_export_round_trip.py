@@ -29,7 +29,13 @@ from tests.makers import (
 from tests.provider import provider
 from tests.voting.ledger.test_replay_property import World, anything_happens
 from voting.ballot.services import flag, record_exposure, undo_last_vote
-from voting.curating import change_for_all, change_for_disputed, decide, exclude_voter, reverse
+from voting.curating.services import (
+    change_for_all,
+    change_for_disputed,
+    decide,
+    exclude_voter,
+    reverse,
+)
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import Rules
 

@@ -42,7 +42,7 @@ from tests.makers import (
 )
 from voting.ballot import tuning
 from voting.ballot.services import flag
-from voting.curating import change_for_all
+from voting.curating.services import change_for_all
 from voting.ledger import ledger
 from voting.ledger.decisions import Rules, votes_required_in
 from voting.models import Entry, Item, Picture, Queue, Voter, VoterPrompt

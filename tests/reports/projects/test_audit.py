@@ -25,7 +25,7 @@ from tests.makers import (
 )
 from voting.access.changes import rename
 from voting.ballot.services import undo_last_vote
-from voting.curating import decide
+from voting.curating.services import decide
 from voting.models import Assignment, Entry, Exposure, Member, Voter
 from voting.people.voters import voter_of_user
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 from reports.quality.parameters import change as change_quality
 from tests.helpers.pages import text_of
 from tests.makers import make_run, make_voter, member_client, pairs_of, seal_all
-from voting.curating import change_for_all, decide, exclude_voter, reverse
+from voting.curating.services import change_for_all, decide, exclude_voter, reverse
 from voting.ledger.decisions import Rules
 from voting.models import Entry, Member
 from voting.people.voters import erase, voter_of_user

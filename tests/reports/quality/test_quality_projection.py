@@ -38,7 +38,7 @@ from voting.ballot.services import (
     record_exposure,
     undo_last_vote,
 )
-from voting.curating import AlreadyDecided, CannotDecide, decide, decisions_on, reverse
+from voting.curating.services import AlreadyDecided, CannotDecide, decide, decisions_on, reverse
 from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS

@@ -45,7 +45,7 @@ from tests.makers import (
     seal_all,
 )
 from voting.ballot.services import flag, undo_last_vote
-from voting.curating import decide, exclude_voter
+from voting.curating.services import decide, exclude_voter
 from voting.models import Flag, Inference, Item
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]

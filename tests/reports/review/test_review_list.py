@@ -25,7 +25,7 @@ from tests.makers import (
     user_client,
 )
 from voting.ballot.services import NothingToUndo, VoteConflict, flag, undo_last_vote
-from voting.curating import decisions_on, decisions_on_voters, exclude_voter
+from voting.curating.services import decisions_on, decisions_on_voters, exclude_voter
 from voting.items.kinds import VoteDetails
 from voting.ledger import ledger
 from voting.models import Entry, Project, Voter

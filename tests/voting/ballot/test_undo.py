@@ -18,7 +18,7 @@ from tests.helpers.reference import assert_as_expected
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all, voter_client
 from voting.ballot.queries import open_to, progress, standing_votes, votes_on_item
 from voting.ballot.services import NothingToUndo, VotingClosed, record_exposure, undo_last_vote
-from voting.curating import decide
+from voting.curating.services import decide
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import key
 from voting.ledger.counts import COUNTED, OF_PEOPLE

@@ -14,7 +14,7 @@ from tests.helpers.scene import assert_sound, make_scene
 from tests.judge_eval.board.test_votes_wanted import rules
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
 from voting.ballot.services import cast_vote, flag
-from voting.curating import (
+from voting.curating.services import (
     AlreadyDecided,
     by_rules,
     change_for_all,

@@ -18,8 +18,8 @@ from tests.makers import (
     voter_client,
 )
 from voting.ballot.services import flag
-from voting.curating import CannotDecide, decide
-from voting.curating import reverse as take_back
+from voting.curating.services import CannotDecide, decide
+from voting.curating.services import reverse as take_back
 from voting.ledger.counts import COUNTED, OF_PEOPLE
 from voting.models import Entry, Queue, Voter
 

@@ -12,7 +12,7 @@ from tests.voting.ledger.test_decisions import a_curator, a_voted_run, check, fi
 from voting.ballot.assignment import next_pairs
 from voting.ballot.queries import progress
 from voting.ballot.services import undo_last_vote
-from voting.curating import AlreadyDecided, CannotDecide, decide, exclude_voter, reverse
+from voting.curating.services import AlreadyDecided, CannotDecide, decide, exclude_voter, reverse
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item
 from voting.people.voters import erase

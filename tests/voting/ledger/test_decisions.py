@@ -28,7 +28,7 @@ from tests.makers import (
 from voting.ballot.assignment import next_pairs
 from voting.ballot.queries import open_to, progress, queue_counts
 from voting.ballot.services import cast_key_vote, cast_vote, undo_last_vote
-from voting.curating import AlreadyDecided, CannotDecide, decide, reverse
+from voting.curating.services import AlreadyDecided, CannotDecide, decide, reverse
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Entry, Item, Queue

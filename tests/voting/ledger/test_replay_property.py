@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from reports.review.services import decide, reverse
 from tests.helpers.reference import assert_as_expected
 from tests.makers import change_verdicts, make_run, make_vote, make_voter, pairs_of
-from voting import curating
 from voting.ballot.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
-from voting.curating import (
+from voting.curating import services
+from voting.curating.services import (
     AlreadyDecided,
     change_for_all,
     change_for_disputed,
@@ -122,7 +122,7 @@ class World:
                 if decision.item:
                     reverse(decision, self.voters[0], "")
                 else:
-                    curating.reverse(decision.uid, self.voters[0])
+                    services.reverse(decision.uid, self.voters[0])
 
     def seal(self, size):
         """Seal one batch, which may end between a vote and its retraction."""
