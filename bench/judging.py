@@ -168,7 +168,7 @@ def offer(model: ProviderProcess, at_once: int) -> None:
 
 def make_run(calls: int, about: str) -> Run:
     """Draft a run whose outputs came already: two for each prompt, all still to be judged."""
-    from judge_eval.config.run_config import parse
+    from judge_eval.judging.config.run_config import parse
     from judge_eval.models import Call, Run
     from judge_eval.runs import lifecycle
     from voting.models import Inference, Project

@@ -7,9 +7,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
+from judge_eval.judging import provider_access
+from judge_eval.judging.views.providers import FIELDS
 from judge_eval.models import Call, Findings, Import, Judge, Provider, Run, RunEvent, Verdict
-from judge_eval.pages.providers import FIELDS
-from judge_eval.runs import providers
 from voting.access.changes import record_queues
 from voting.admin import ListAdmin, ReadOnlyAdmin, SeenAdmin, UnmakeableAdmin
 from voting.ballot.tuning import held_out
@@ -80,7 +80,7 @@ class ProviderAdmin(ListAdmin):
         """Say whether this process has the key; the workers may have another environment."""
         if not provider.key_variable:
             return "none is named"
-        return "no" if providers.lacks_key(provider) else "yes"
+        return "no" if provider_access.lacks_key(provider) else "yes"
 
 
 @admin.register(Judge)

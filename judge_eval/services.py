@@ -16,14 +16,14 @@ from django.db.models.functions import Coalesce
 from humanjudge.celery import enqueue
 from humanjudge.core.extensions import OWN_PACKAGE
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.baselines import BASELINES, names_asked
-from judge_eval.config.judge_types import JUDGE_TYPES
-from judge_eval.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
 from judge_eval.demo.content import DemoPrompt
+from judge_eval.judging.baselines import BASELINES, names_asked
+from judge_eval.judging.config.judge_types import JUDGE_TYPES
+from judge_eval.judging.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
+from judge_eval.judging.prompts.request_hash import judge_fingerprint
+from judge_eval.judging.providers.chat import left_out
 from judge_eval.models import Board, Judge, JudgeRating, Provider, Run, Verdict
 from judge_eval.objects import record_changed_queues, record_objects
-from judge_eval.prompts.request_hash import judge_fingerprint
-from judge_eval.providers.chat import left_out
 from voting.ballot.tuning import is_held_out
 from voting.curating.services import votes_for
 from voting.items.choices import DEFAULT_BALLOT

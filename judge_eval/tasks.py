@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
 from judge_eval.findings import cache
-from judge_eval.runs import deletion, drift, leases, state, trial, verdicts, worker
+from judge_eval.judging import leases, trial, verdicts, worker
+from judge_eval.runs import deletion, drift, state
 from voting.pictures.store import render_picture
 
 logger = logging.getLogger(__name__)

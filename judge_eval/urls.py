@@ -2,9 +2,9 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from humanjudge.core.http import on_demand
+from judge_eval.judging.views import calls, providers
 from judge_eval.pages import (
     board,
-    calls,
     draft,
     exchange,
     extensions,
@@ -13,7 +13,6 @@ from judge_eval.pages import (
     invites,
     pairs,
     people,
-    providers,
     reveal,
     runs,
 )

@@ -8,7 +8,7 @@ from ninja.errors import HttpError
 
 from humanjudge.core import extensions
 from judge_eval.api.access import KeyRouter, key_of
-from judge_eval.runs.extension_check import switch
+from judge_eval.judging.extension_check import switch
 from judge_eval.selectors import switched_off
 from voting.access.roles import can
 from voting.models import ApiKey

@@ -25,11 +25,12 @@ from judge_eval.api.access import (
     project_for,
     run_of,
 )
-from judge_eval.config.estimates import Estimate, Plan, plan
-from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.findings.few import require_votes_first
+from judge_eval.judging import extension_check
+from judge_eval.judging.config.estimates import Estimate, Plan, plan
+from judge_eval.judging.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.models import Judge, Run
-from judge_eval.runs import demo, exclusion, extension_check, lifecycle
+from judge_eval.runs import demo, exclusion, lifecycle
 from judge_eval.runs.progress import Cost, Work, progress_of
 from judge_eval.selectors import by_prefix
 from judge_eval.voter_stats import figures_of, pace_of, people_of

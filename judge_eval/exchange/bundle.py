@@ -22,7 +22,7 @@ from pydantic import (
 
 from humanjudge.core.strict_json import JsonObject, NotJson, loads
 from humanjudge.core.validation import Caption
-from judge_eval.config.run_config import Epsilon
+from judge_eval.judging.config.run_config import Epsilon
 from voting.items.choices import MILLION, PASS_FLAG
 from voting.items.kinds import KINDS, LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical

@@ -17,8 +17,8 @@ from judge_eval.exchange.row_models import (
     column_of,
     exchanged,
 )
-from judge_eval.prompts.orders import combine, swap
-from judge_eval.prompts.parse import ParsedVerdict, with_namespaces
+from judge_eval.judging.prompts.orders import combine, swap
+from judge_eval.judging.prompts.parse import ParsedVerdict, with_namespaces
 from voting.items.choices import WRONG
 
 _NANO: Final = 10**9

@@ -21,8 +21,8 @@ from pydantic_core import PydanticCustomError
 from humanjudge.core.strict_json import NotJson, loads
 from humanjudge.core.text import number_of
 from humanjudge.core.validation import INTEGER, Caption, ConfigInvalid, Name, Part, Text
-from judge_eval.config.run_config import Epsilon
 from judge_eval.exchange.row_models import Kind, LeftOut, Note, RowError
+from judge_eval.judging.config.run_config import Epsilon
 from voting.items.choices import CHOICES
 from voting.items.kinds import COMPARISON, Criterion, Options, Word
 

@@ -19,8 +19,6 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.core.text import number_of
 from humanjudge.core.validation import validated
-from judge_eval.baselines import BLIND, LONGER_HIGHER, names_for, names_for_single
-from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS
 from judge_eval.exchange.drafts import PairDraft, by_rule
 from judge_eval.exchange.import_report import (
     GONE,
@@ -39,10 +37,12 @@ from judge_eval.exchange.import_steps import (
     step,
 )
 from judge_eval.exchange.question import NONE_OF, Columns, question_of
+from judge_eval.judging.baselines import BLIND, LONGER_HIGHER, names_for, names_for_single
+from judge_eval.judging.config.run_config import RUBRICS, SINGLE_RUBRICS
+from judge_eval.judging.verdicts import answer_of_baseline, changed_entries, open_those_final
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.objects import record_objects, verdicts_by_item
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs, mark_lacking
-from judge_eval.runs.verdicts import answer_of_baseline, changed_entries, open_those_final
 from judge_eval.selectors import switched_off
 from judge_eval.services import (
     AS_JUDGE,

@@ -12,7 +12,6 @@ from typing import Annotated, Any, BinaryIO, Final, Literal
 from pydantic import AfterValidator, Field
 
 from humanjudge.core.validation import ConfigError, ConfigInvalid, Part, meant, validated
-from judge_eval.baselines import BASELINES, LONGER_HIGHER, RANDOM, always
 from judge_eval.exchange import fields
 from judge_eval.exchange.expressions import Expression, paths_of
 from judge_eval.exchange.fields import Converter
@@ -45,6 +44,7 @@ from judge_eval.exchange.row_models import (
     shape_of,
 )
 from judge_eval.exchange.sources import Record, records
+from judge_eval.judging.baselines import BASELINES, LONGER_HIGHER, RANDOM, always
 from voting.items.choices import SWAPPED, Choice
 
 # What finds the rows of a record that holds several.

@@ -4,14 +4,14 @@ docs/extending.md tells how to write one.
 """
 
 from humanjudge.core.validation import Part
-from judge_eval.baselines import Baseline, Opinion
-from judge_eval.config.judge_types import Answer, JudgeHelpers, JudgeType, NoVerdict
-from judge_eval.config.modes import Helpers, Output, PlanHelpers, RunMode
-from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig
 from judge_eval.exchange.formats import ImportFormat
-from judge_eval.providers.chat import ChatReply, ChatRequest, Endpoint
-from judge_eval.providers.errors import CallFailed
-from judge_eval.providers.protocols import Provider
+from judge_eval.judging.baselines import Baseline, Opinion
+from judge_eval.judging.config.judge_types import Answer, JudgeHelpers, JudgeType, NoVerdict
+from judge_eval.judging.config.modes import Helpers, Output, PlanHelpers, RunMode
+from judge_eval.judging.config.run_config import JudgePart, JudgeSpec, RunConfig
+from judge_eval.judging.providers.chat import ChatReply, ChatRequest, Endpoint
+from judge_eval.judging.providers.errors import CallFailed
+from judge_eval.judging.providers.protocols import Provider
 from judge_eval.stats.registry import Scorer
 
 __all__ = [

@@ -7,7 +7,6 @@ from typing import Any, TypedDict
 import numpy as np
 
 from humanjudge.core.text import listed
-from judge_eval.baselines import most_over_floor
 from judge_eval.findings.agreement import (
     agreement_of,
     group_agreement,
@@ -35,6 +34,7 @@ from judge_eval.findings.model import (
     Unanswerable,
     VoteCourse,
 )
+from judge_eval.judging.baselines import most_over_floor
 from judge_eval.models import Judge
 from judge_eval.stats import elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray

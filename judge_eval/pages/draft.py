@@ -19,14 +19,15 @@ from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.text import latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import hidden_from
-from judge_eval.baselines import most_over_floor
-from judge_eval.config.estimates import Estimate, plan
-from judge_eval.config.modes import wants_votes
-from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS, RunConfig
+from judge_eval.judging import provider_access, trial
+from judge_eval.judging.baselines import most_over_floor
+from judge_eval.judging.config.estimates import Estimate, plan
+from judge_eval.judging.config.modes import wants_votes
+from judge_eval.judging.config.run_config import RUBRICS, SINGLE_RUBRICS, RunConfig
+from judge_eval.judging.prompts import judge
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
-from judge_eval.prompts import judge
-from judge_eval.runs import lifecycle, providers, trial
+from judge_eval.runs import lifecycle
 from judge_eval.services import floor_of
 from judge_eval.web import lead_to, run_action, run_page, scores_in_words
 from voting.access.members import start_project
@@ -127,7 +128,7 @@ def _draft(run: Run) -> Context:
         "orders": ", ".join(details),
         "cost": _cost_in_words(cost),
         "budget": "no limit" if budget is None else usd(budget),
-        "spent": usd(Decimal(run.spent_nano) / providers.NANO) if run.spent_nano else "",
+        "spent": usd(Decimal(run.spent_nano) / provider_access.NANO) if run.spent_nano else "",
         "obstacles": lifecycle.obstacles(config, cost, project),
         "lacks_overlap": wants_votes(run.config)
         and max(config.votes_per_pair, overlap.votes if overlap.share else 1) < 2,
@@ -242,7 +243,7 @@ def _trial(request: HtmxRequest, run: Run) -> Context:
             "scores": scores_in_words(call.score_a, call.score_b),
             "cost": "price not known"
             if call.cost_nano is None
-            else usd(Decimal(call.cost_nano) / providers.NANO),
+            else usd(Decimal(call.cost_nano) / provider_access.NANO),
             "latency": latency(call.latency_ms),
         }
         for call in last.calls

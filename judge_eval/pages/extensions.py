@@ -10,8 +10,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.core import extensions
 from humanjudge.core.http import Context, Problem
+from judge_eval.judging import extension_check
 from judge_eval.models import Extension
-from judge_eval.runs import extension_check
 from voting.access.roles import require, user_of
 
 # In the order in which a run meets them.

@@ -18,7 +18,8 @@ from django.utils.html import format_html
 from humanjudge.core import strict_json
 from humanjudge.core.http import Context, Problem
 from humanjudge.core.validation import validated
-from judge_eval.baselines import (
+from judge_eval.judging import extension_check, provider_access
+from judge_eval.judging.baselines import (
     BASELINES,
     LONGER_HIGHER,
     MOST_FREQUENT,
@@ -26,8 +27,13 @@ from judge_eval.baselines import (
     constants_for,
     names_for,
 )
-from judge_eval.config.prompt_files import ListedPrompt, PromptsUnreadable, from_file, from_lines
-from judge_eval.config.run_config import (
+from judge_eval.judging.config.prompt_files import (
+    ListedPrompt,
+    PromptsUnreadable,
+    from_file,
+    from_lines,
+)
+from judge_eval.judging.config.run_config import (
     DEFAULT_PROVIDER,
     RUBRICS,
     SINGLE_RUBRICS,
@@ -40,7 +46,6 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Provider, Run
-from judge_eval.runs import extension_check, providers
 from judge_eval.selectors import switched_off
 from judge_eval.web import LINES, shortened
 from voting.access.roles import NO_NEW_PROJECTS, Actor, can_make_projects, projects_where
@@ -244,7 +249,7 @@ class RunForm(RunProjectForm):
         super().__init__(*args, user=user, **kwargs)
         provider = self.fields["provider"]
         assert isinstance(provider, forms.ChoiceField)  # as declared above
-        offered = providers.offered_to(user)
+        offered = provider_access.offered_to(user)
         names = provider_names(offered)
         # In which project each may be used.
         self._places = dict(offered.values_list("name", "project"))
@@ -465,7 +470,7 @@ def empty_values(user: Actor) -> Context:
     off = switched_off()
     for field, names in (("baselines", usual), ("single_baselines", _USUAL_SINGLE)):
         values[field] = [name for name in names if name not in off]
-    return values | {"provider": next(iter(provider_names(providers.offered_to(user))), "")}
+    return values | {"provider": next(iter(provider_names(provider_access.offered_to(user))), "")}
 
 
 def form_values(config: RunConfig, user: Actor) -> Context | None:
@@ -533,7 +538,7 @@ class JoiningForm(forms.Form):
         super().__init__(*args, **kwargs)
         provider = self.fields["provider"]
         assert isinstance(provider, forms.ChoiceField)  # as declared above
-        names = provider_names(providers.usable_in(run.queue.project_id))
+        names = provider_names(provider_access.usable_in(run.queue.project_id))
         provider.choices = [(name, name) for name in names]
 
     def clean(self) -> None:

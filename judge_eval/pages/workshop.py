@@ -18,13 +18,6 @@ from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.tables import Cell, percent
 from humanjudge.core.text import listed, number_of
 from humanjudge.core.validation import ConfigInvalid, validated
-from judge_eval.config.run_config import (
-    MOST_EXAMPLES,
-    MOST_REPEATS,
-    JoiningJudges,
-    JudgeSpec,
-    parse,
-)
 from judge_eval.findings.columns import share_cell
 from judge_eval.findings.disputed import outputs_beginning, pairs_beginning
 from judge_eval.findings.few import require_votes_first
@@ -35,6 +28,16 @@ from judge_eval.findings.workshop import (
     judge_in_use,
     tuning_figures,
 )
+from judge_eval.judging import provider_access
+from judge_eval.judging.config.run_config import (
+    MOST_EXAMPLES,
+    MOST_REPEATS,
+    JoiningJudges,
+    JudgeSpec,
+    parse,
+)
+from judge_eval.judging.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
+from judge_eval.judging.requests import judge_question
 from judge_eval.models import Judge, Run
 from judge_eval.pages.reveal import reason_on_screen
 from judge_eval.pages.run_form import provider_names
@@ -47,8 +50,7 @@ from judge_eval.pages.workshop_state import (
     picture,
     stages,
 )
-from judge_eval.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
-from judge_eval.runs import providers, variants
+from judge_eval.runs import variants
 from judge_eval.runs.disagreements import (
     Disagreement,
     Tag,
@@ -59,7 +61,6 @@ from judge_eval.runs.disagreements import (
 )
 from judge_eval.runs.drift import floating_models
 from judge_eval.runs.lifecycle import LifecycleRefused, has_outputs
-from judge_eval.runs.requests import judge_question
 from judge_eval.runs.suggestion import latest, suggest
 from judge_eval.web import run_action, run_page, shortened
 from voting.access.roles import user_of
@@ -182,7 +183,7 @@ class TagForm(forms.Form):
 def _offer_providers(form: forms.Form, run: Run) -> None:
     provider = form.fields["provider"]
     assert isinstance(provider, forms.ChoiceField)  # as declared above
-    names = provider_names(providers.usable_in(run.queue.project_id))
+    names = provider_names(provider_access.usable_in(run.queue.project_id))
     provider.choices = [(name, name) for name in names]
 
 

@@ -18,10 +18,11 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from humanjudge.core.text import number_of
+from judge_eval.judging import leases
+from judge_eval.judging.results import FORMER_REPLY
 from judge_eval.models import Call, Import, Judge, Run, Verdict
-from judge_eval.runs import leases, state
+from judge_eval.runs import state
 from judge_eval.runs.lifecycle import LifecycleRefused
-from judge_eval.runs.results import FORMER_REPLY
 from judge_eval.selectors import verdicts_of
 from voting.access.changes import note_change
 from voting.ballot.queries import chunks

@@ -19,14 +19,14 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from judge_eval.baselines import names_for, names_for_single
 from judge_eval.demo import content
 from judge_eval.demo.content import Kind, Labelled, Live, Study
+from judge_eval.judging.baselines import names_for, names_for_single
+from judge_eval.judging.results import Fields
+from judge_eval.judging.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdicts_entry
 from judge_eval.models import Board, Judge, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from judge_eval.runs.results import Fields
-from judge_eval.runs.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdicts_entry
 from judge_eval.services import add_judges, baseline, create_queue, create_run, imported_judge
 from voting.access.keys import create_key
 from voting.ballot.assignment import ballot_for

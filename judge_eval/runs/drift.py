@@ -32,16 +32,17 @@ from humanjudge.core.domain_events import Announcement, announce
 from humanjudge.core.extensions import HookFailed
 from humanjudge.core.leases import claim, release
 from humanjudge.core.text import listed, number_of, odds, usd
-from judge_eval.config.judge_types import NoVerdict
-from judge_eval.config.run_config import JudgePart
+from judge_eval.judging import extension_check, leases, provider_access, verdicts
+from judge_eval.judging.config.judge_types import NoVerdict
+from judge_eval.judging.config.run_config import JudgePart
+from judge_eval.judging.hook_api import AnswersMissing
+from judge_eval.judging.providers import protocols
+from judge_eval.judging.providers.errors import CallFailed
+from judge_eval.judging.requests import ModelQuestion, question_of
+from judge_eval.judging.results import CallAnswer, fields_of
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
-from judge_eval.providers import protocols
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import extension_check, leases, providers, variants, verdicts
-from judge_eval.runs.hook_api import AnswersMissing
+from judge_eval.runs import variants
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
-from judge_eval.runs.requests import ModelQuestion, question_of
-from judge_eval.runs.results import CallAnswer, fields_of
 from judge_eval.selectors import counts_as_judge, voted_items
 from voting.access.changes import note_change
 from voting.items.order import keyed_number
@@ -380,11 +381,11 @@ def _questions(verdict: Verdict) -> dict[JudgePart, list[ModelQuestion]]:
     """Return what each model may be asked, or raise CallFailed where not all can be asked now."""
     run, questions = verdict.judge.run, dict[JudgePart, list[ModelQuestion]]()
     for model in verdicts.spec_of(verdict.judge).models:
-        provider = providers.find(model.provider, run.queue.project_id)
+        provider = provider_access.find(model.provider, run.queue.project_id)
         # Repeats say whether a judge agrees with itself: here they would be paid for nothing.
         calls = [call for call in verdicts.calls_for(verdict, [model]) if not call.is_repeat]
         questions[model] = [question_of(call, provider) for call in calls]
-        if obstacle := providers.lacks_key(questions[model][0].provider):
+        if obstacle := provider_access.lacks_key(questions[model][0].provider):
             raise CallFailed(obstacle, was_sent=False)
     if obstacle := _budget_obstacle(run, [*chain.from_iterable(questions.values())]):
         raise CallFailed(obstacle, was_sent=False)
@@ -397,7 +398,7 @@ def _budget_obstacle(run: Run, questions: Sequence[ModelQuestion]) -> str:
     if run.budget_nano is None:
         return ""
     if unpriced := {question.call.model for question in questions if question.lacks_price}:
-        return providers.unpriced(*sorted(unpriced))
+        return provider_access.unpriced(*sorted(unpriced))
     most = sum(question.reservation_nano for question in questions)
     is_enough = Q(spent_nano__lte=F("budget_nano") - F("reserved_nano") - most)
     return "" if Run.objects.filter(is_enough, pk=run.pk).exists() else "the budget is used up"
@@ -419,7 +420,7 @@ def _ask_one(question: ModelQuestion) -> None:
     """Make a call that is kept nowhere, and pay for it; what is unreadable is asked once more."""
     call, provider = question.call, question.provider
     try:
-        endpoint = providers.endpoint_of(provider)
+        endpoint = provider_access.endpoint_of(provider)
         answer = CallAnswer(question, protocols.ask(provider.protocol, endpoint, question.request))
     except CallFailed as failed:
         answer = CallAnswer(question, failure=failed)

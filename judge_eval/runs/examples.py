@@ -1,6 +1,6 @@
 """Few-shot examples of variants: voted items of the tuning half, set for good when a variant joins.
 
-What a judge is shown of them, beside each item, is in `judge_eval.runs.requests`.
+What a judge is shown of them, beside each item, is in `judge_eval.judging.requests`.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from humanjudge.core.validation import ConfigError, ConfigInvalid
-from judge_eval.config.run_config import MOST_EXAMPLES, ExampleItem, JoiningJudges
+from judge_eval.judging.config.run_config import MOST_EXAMPLES, ExampleItem, JoiningJudges
 from judge_eval.models import Run
 from voting.items.disputes import lacks_majority, majority
 from voting.items.order import half_number

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from django.db.models import Count
 
 from humanjudge.celery import enqueue
+from judge_eval.judging.providers.errors import LEFT_OUT
 from judge_eval.models import Judge, Run
-from judge_eval.providers.errors import LEFT_OUT
 from judge_eval.runs import lifecycle
 from judge_eval.runs.lifecycle import LifecycleRefused
 from voting.curating.services import (

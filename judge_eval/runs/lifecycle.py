@@ -15,9 +15,10 @@ from humanjudge.celery import enqueue
 from humanjudge.core.extensions import HookFailed, calling
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import listed, number_of
-from judge_eval.baselines import is_baseline
-from judge_eval.config.estimates import Estimate, estimate
-from judge_eval.config.run_config import (
+from judge_eval.judging import extension_check, leases, provider_access, verdicts
+from judge_eval.judging.baselines import is_baseline
+from judge_eval.judging.config.estimates import Estimate, estimate
+from judge_eval.judging.config.run_config import (
     KINDS,
     ONE_MODEL,
     ConfigInvalid,
@@ -25,14 +26,14 @@ from judge_eval.config.run_config import (
     RunConfig,
     parse,
 )
+from judge_eval.judging.hook_api import RunPlanHelpers
+from judge_eval.judging.providers.errors import LEFT_OUT
+from judge_eval.judging.requests import ModelQuestion, answered_by_another
 from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.objects import record_objects
-from judge_eval.providers.errors import LEFT_OUT
-from judge_eval.runs import extension_check, leases, providers, state, verdicts
+from judge_eval.runs import state
 from judge_eval.runs.examples import OF_VARIANTS, with_examples
-from judge_eval.runs.hook_api import RunPlanHelpers
 from judge_eval.runs.progress import RETRIED
-from judge_eval.runs.requests import ModelQuestion, answered_by_another
 from judge_eval.selectors import same_failure, used_pictures
 from judge_eval.services import (
     add_judges,
@@ -104,7 +105,7 @@ def create(project: Project | str, config: RunConfig, actor: User | None = None)
             reveal=config.reveal,
             more_may_come=True,
         )
-        budget = None if config.budget_usd is None else providers.nano(config.budget_usd)
+        budget = None if config.budget_usd is None else provider_access.nano(config.budget_usd)
         run = Run.objects.create(
             queue=queue,
             name=config.name,
@@ -178,7 +179,7 @@ def _planned_calls(run: Run, config: RunConfig) -> list[Call]:
 
 def cost_of(config: RunConfig, project: UUID | None) -> Estimate:
     """Say what a run costs in a project, by the prices of the providers that it may use."""
-    return estimate(config, providers.prices(config.providers, project))
+    return estimate(config, provider_access.prices(config.providers, project))
 
 
 def _refuse_obstacles(run: Run, config: RunConfig) -> None:
@@ -188,11 +189,13 @@ def _refuse_obstacles(run: Run, config: RunConfig) -> None:
 
 
 def obstacles(config: RunConfig, cost: Estimate, project: UUID) -> list[str]:
-    names = [name for name in sorted(config.providers) if providers.find(name, project) is None]
+    names = [
+        name for name in sorted(config.providers) if provider_access.find(name, project) is None
+    ]
     reasons = [f"{wrong}." for wrong in extension_check.absent_from(config.as_dict())]
-    reasons += [providers.no_such(name) for name in names]
+    reasons += [provider_access.no_such(name) for name in names]
     if config.budget_usd is not None and cost.unpriced:
-        reasons.append(providers.unpriced(*cost.unpriced))
+        reasons.append(provider_access.unpriced(*cost.unpriced))
     return reasons
 
 
@@ -215,7 +218,7 @@ def stop_if_over_budget(question: ModelQuestion) -> bool:
 
     False where others do: once they are paid it may fit.
     """
-    run_id, note = question.run.pk, providers.unpriced(question.call.model)
+    run_id, note = question.run.pk, provider_access.unpriced(question.call.model)
     with transaction.atomic():
         # Nobody reserves money while this is held.
         run = state.locked().defer("config").get(pk=run_id)
@@ -225,7 +228,7 @@ def stop_if_over_budget(question: ModelQuestion) -> bool:
                 return False
             if budget is None or run.spent_nano + question.reservation_nano <= budget:
                 return False
-            note = f"The next call could pass the budget of {providers.dollars(budget)}."
+            note = f"The next call could pass the budget of {provider_access.dollars(budget)}."
         # It may have been stopped since.
         if run.state in Run.AT_WORK:
             state.stop(run, note)
@@ -239,13 +242,13 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
         if obstacle := extension_check.obstacle(run):
             raise LifecycleRefused(obstacle)
         if budget_usd is not None:
-            run.budget_nano = providers.nano(budget_usd)
+            run.budget_nano = provider_access.nano(budget_usd)
         _refuse_lost_providers(run)
         if run.budget_nano is not None:
             if unpriced := cost_of(config_of(run), run.queue.project_id).unpriced:
-                raise LifecycleRefused(providers.unpriced(*unpriced))
+                raise LifecycleRefused(provider_access.unpriced(*unpriced))
             if run.budget_nano <= run.spent_nano:
-                spent = providers.dollars(run.spent_nano)
+                spent = provider_access.dollars(run.spent_nano)
                 raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
         # Nobody can vote on outputs that were not given with their pairs.
         state.set_state(run, _state_with_work(run), is_open=has_outputs(run.queue))
@@ -256,7 +259,7 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
 def _refuse_lost_providers(run: Run) -> None:
     """Refuse to go on with calls to providers that the project may not use any more."""
     waiting = run.calls.filter(state=Call.State.WAITING)
-    lost = Provider.objects.exclude(pk__in=providers.usable_in(run.queue.project_id))
+    lost = Provider.objects.exclude(pk__in=provider_access.usable_in(run.queue.project_id))
     names = lost.filter(name__in=waiting.values("provider")).values_list("name", flat=True)
     if names:
         raise LifecycleRefused(f"Runs of this project may not use {listed(sorted(names))}.")
@@ -285,7 +288,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
             raise LifecycleRefused(f"{listed(twice)} judged this run already.")
         run.config = config.as_dict()
         if joining.budget_usd is not None:
-            run.budget_nano = providers.nano(joining.budget_usd)
+            run.budget_nano = provider_access.nano(joining.budget_usd)
         run.save(update_fields=["config"])
         judges = [judge_of(run, config, spec) for spec in new if not spec.is_baseline]
         _refuse_same(run, judges)

@@ -11,10 +11,10 @@ from django.db.models import Count, Min, Q, QuerySet, Sum
 from django.utils import timezone
 from pydantic import computed_field
 
-from judge_eval.config.estimates import Usd, calls_per_verdict, plan
-from judge_eval.config.run_config import parse
+from judge_eval.judging.config.estimates import Usd, calls_per_verdict, plan
+from judge_eval.judging.config.run_config import parse
+from judge_eval.judging.provider_access import NANO
 from judge_eval.models import TRIALS, Call, Run
-from judge_eval.runs.providers import NANO
 from judge_eval.runs.state import judges_of_new_items, unasked_verdicts
 from judge_eval.selectors import used_pictures, verdicts_of
 

@@ -17,13 +17,13 @@ from humanjudge.core.extensions import HookFailed, calling
 from humanjudge.core.leases import free, renew
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import number_of
-from judge_eval.config.modes import MODES, RunMode, modes_without_votes
-from judge_eval.config.run_config import JUDGE_EVAL, old_name
+from judge_eval.judging import extension_check, leases, results, verdicts
+from judge_eval.judging.config.modes import MODES, RunMode, modes_without_votes
+from judge_eval.judging.config.run_config import JUDGE_EVAL, old_name
+from judge_eval.judging.hook_api import RunHelpers, output_of
+from judge_eval.judging.providers.errors import CallFailed
+from judge_eval.judging.requests import started_config
 from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import extension_check, leases, results, verdicts
-from judge_eval.runs.hook_api import RunHelpers, output_of
-from judge_eval.runs.requests import started_config
 from judge_eval.selectors import is_drawn, left_out, switched_off, used_pictures
 from judge_eval.services import add_items, combined_outputs
 from voting.ballot.queries import queue_counts

@@ -6,8 +6,8 @@ Workers make it as they make those of trials: it is made once, within the budget
 from typing import NamedTuple
 
 from humanjudge.celery import enqueue
+from judge_eval.judging import provider_access, trial
 from judge_eval.models import Call, Judge, Run
-from judge_eval.runs import providers, trial
 from judge_eval.runs.disagreements import tagged
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused, forget_trials, locked_run
 
@@ -29,8 +29,8 @@ def suggest(run: Run, judge: Judge, provider: str, model: str) -> None:
     """Let a worker ask a model for another wording; one at a time."""
     if not run.queue.is_tuning:
         raise LifecycleRefused("Wordings are suggested while the tuning is open.")
-    if providers.find(provider, run.queue.project_id) is None:
-        raise LifecycleRefused(providers.no_such(provider))
+    if provider_access.find(provider, run.queue.project_id) is None:
+        raise LifecycleRefused(provider_access.no_such(provider))
     if not tagged(judge):
         raise LifecycleRefused(f"Tag some disagreements of {judge.name} first.")
     with locked_run(run.pk, *JOINABLE, otherwise="wait until it has asked its judges") as fresh_run:

@@ -15,10 +15,11 @@ from django.db.models import Avg, Count, Q, QuerySet
 from django.db.models.functions import Coalesce, Length
 from django.dispatch import Signal
 
-from judge_eval.config.estimates import calls_per_verdict, cost
-from judge_eval.config.run_config import JoiningJudges, JudgeSpec
+from judge_eval.judging import provider_access
+from judge_eval.judging.config.estimates import calls_per_verdict, cost
+from judge_eval.judging.config.run_config import JoiningJudges, JudgeSpec
 from judge_eval.models import Findings, Judge, Run, Verdict
-from judge_eval.runs import lifecycle, providers, state
+from judge_eval.runs import lifecycle, state
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused, config_of, locked_run
 from voting.ballot import tuning
 from voting.models import Item, Voter
@@ -150,7 +151,7 @@ def cost_of_asking(run: Run, items: Mapping[Judge, int]) -> dict[Judge, tuple[in
         return {}
     config = config_of(run)
     specs = {judge: config.spec_of(judge.name) or JudgeSpec(id=judge.name) for judge in items}
-    prices = providers.prices({judge.provider for judge in items}, run.queue.project_id)
+    prices = provider_access.prices({judge.provider for judge in items}, run.queue.project_id)
     examples = run.queue.items.filter(pk__in={e.item for s in specs.values() for e in s.examples})
     sizes = dict(examples.values_list("pk", _CHARACTERS))
     characters = int(run.queue.items.aggregate(mean=Avg(_CHARACTERS))["mean"] or 0)

@@ -29,8 +29,8 @@ from humanjudge.core.validation import (
 
 # Of its names only what is used is imported: web servers check configurations and compute nothing.
 from judge_eval import stats
-from judge_eval.config.validate_run import absence_reason
 from judge_eval.findings.filters import LONGEST, WHOLE_RUN, Slice
+from judge_eval.judging.config.validate_run import absence_reason
 
 MOST_METRICS: Final = 100
 MOST_RESAMPLES: Final = 100_000

@@ -158,7 +158,7 @@ def reports_of(run: Run) -> QuerySet[ScoreReport]:
 def make(report_id: UUID) -> None:
     """Make the files, unless they are made or another worker is at it."""
     # Web processes import this module, and never make any.
-    from judge_eval.runs.providers import make_embedder
+    from judge_eval.judging.provider_access import make_embedder
     from reports.report.score_files import ScoringFailed, make_report
 
     waiting = ScoreReport.objects.filter(pk=report_id, state=ScoreReport.State.WAITING)

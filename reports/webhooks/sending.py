@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.core import leases
-from judge_eval.providers.transport import Connection, trust
+from judge_eval.judging.providers.transport import Connection, trust
 from reports.models import Delivery, Webhook
 from reports.webhooks.addresses import AddressRefused, Target, checked, target_of
 from reports.webhooks.services import secret_of

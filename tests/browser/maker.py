@@ -22,7 +22,7 @@ from django.test import Client  # noqa: E402
 from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from judge_eval.baselines import names_for  # noqa: E402
+from judge_eval.judging.baselines import names_for  # noqa: E402
 from judge_eval.models import Provider, Run  # noqa: E402
 from judge_eval.runs import demo, lifecycle, state  # noqa: E402
 from tests import makers  # noqa: E402

@@ -6,9 +6,9 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db.models import Q
 
+from judge_eval.judging.verdicts import verdicts_entry
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.runs import variants
-from judge_eval.runs.verdicts import verdicts_entry
 from reports.composite import sources
 from reports.grandjury.services import PERSON_SCOPES, TraceIn, create_person_key, ingest
 from reports.models import Review, ScoreReport, Share

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from judge_eval.prompts.judge import JudgeQuestion, messages, schema
-from judge_eval.providers.chat import ChatRequest, Endpoint, chat
-from judge_eval.providers.errors import CallFailed
+from judge_eval.judging.prompts.judge import JudgeQuestion, messages, schema
+from judge_eval.judging.providers.chat import ChatRequest, Endpoint, chat
+from judge_eval.judging.providers.errors import CallFailed
 from tests.provider import provider
 
 KEY = "sk-of-this-test-0123456789"

@@ -1,7 +1,8 @@
 """Runs with a budget: what they may spend, what they have spent, and a look at both meanwhile."""
 
+from judge_eval.judging import worker
 from judge_eval.models import Run
-from judge_eval.runs import state, worker
+from judge_eval.runs import state
 from tests.helpers.run_maker import PRICES, time_passes
 
 NAMES = ("model-a", "model-b", "judge-long")

@@ -6,13 +6,14 @@ from uuid import uuid4
 
 from django.utils import timezone
 
-from judge_eval.config.run_config import parse
+from judge_eval.judging import leases, provider_access, results, verdicts, worker
+from judge_eval.judging.config.run_config import parse
+from judge_eval.judging.providers.chat import chat
+from judge_eval.judging.providers.errors import CallFailed
+from judge_eval.judging.requests import question_of
+from judge_eval.judging.results import CallAnswer
 from judge_eval.models import Call, Provider, Run
-from judge_eval.providers.chat import chat
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts, worker
-from judge_eval.runs.requests import question_of
-from judge_eval.runs.results import CallAnswer
+from judge_eval.runs import lifecycle, state
 from judge_eval.selectors import used_pictures
 from tests.helpers.model_calls import completion
 from tests.makers import make_project
@@ -101,7 +102,9 @@ def ask(call, timeout_s=None):
     if not leases.reserve(call, question.reservation_nano):
         raise OverBudget
     try:
-        return CallAnswer(question, reply=chat(providers.endpoint_of(provider), question.request))
+        return CallAnswer(
+            question, reply=chat(provider_access.endpoint_of(provider), question.request)
+        )
     except CallFailed as failure:
         return CallAnswer(question, failure=failure)
 

@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from judge_eval.config.run_config import parse
+from judge_eval.judging.config.run_config import parse
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import lifecycle
 from tests.makers import judges_of, make_project, make_run

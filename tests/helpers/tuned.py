@@ -1,8 +1,8 @@
 """Runs that are open for tuning, with votes, and variants that join them."""
 
-from judge_eval.config.run_config import JoiningJudges
 from judge_eval.findings.filters import TUNING_HALF
 from judge_eval.findings.workshop import tuning_figures
+from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.models import Run
 from judge_eval.runs import variants
 from tests.helpers.run_findings import compute

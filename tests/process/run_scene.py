@@ -6,7 +6,7 @@ The functions also serve `manage.py shell` of an installation with a database of
 import json
 from collections import Counter
 
-from judge_eval.config.run_config import parse
+from judge_eval.judging.config.run_config import parse
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import lifecycle
 from tests.helpers.scene import assert_whole

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from judge_eval import extensions
-from judge_eval.config.judge_types import JudgeHelpers
-from judge_eval.config.modes import PlanHelpers
 from judge_eval.demo import content
+from judge_eval.judging.config.judge_types import JudgeHelpers
+from judge_eval.judging.config.modes import PlanHelpers
 from tests.helpers.extension_package import PACKAGE
 from voting.items.choices import TABLE
 

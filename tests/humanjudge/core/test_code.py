@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from humanjudge.core import code
 from humanjudge.core.code import highlighted
-from judge_eval.prompts.parse import extract
+from judge_eval.judging.prompts.parse import extract
 from voting.models import Inference
 
 LANGUAGES = ["", "python", "JavaScript", "html", "c", "sql", "no such language"]

@@ -3,8 +3,8 @@
 import pytest
 from django.contrib.auth.models import User
 
-from judge_eval.baselines import names_for
 from judge_eval.exchange.export import export_run
+from judge_eval.judging.baselines import names_for
 from judge_eval.models import Judge, Run
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.imports import assert_whole

@@ -9,8 +9,8 @@ from django.utils import timezone
 from judge_eval.findings.agreement import agreement_of
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.load import outcomes_of
+from judge_eval.judging.verdicts import open_those_final
 from judge_eval.models import Verdict
-from judge_eval.runs.verdicts import open_those_final
 from tests.helpers.concurrent_calls import together
 from tests.helpers.scene import assert_sound
 from tests.makers import (

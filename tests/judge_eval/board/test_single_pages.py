@@ -8,8 +8,8 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from judge_eval.baselines import names_for_single
 from judge_eval.demo.content import jokes
+from judge_eval.judging.baselines import names_for_single
 from judge_eval.runs.state import advance
 from judge_eval.services import create_run
 from reports.composite.sources import Outputs, proposal, read_config

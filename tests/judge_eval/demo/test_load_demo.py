@@ -7,8 +7,8 @@ from django.contrib.auth import authenticate
 from django.core.files.storage import default_storage
 from django.test import Client
 
-from judge_eval.baselines import names_asked, names_for
 from judge_eval.demo import content
+from judge_eval.judging.baselines import names_asked, names_for
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import demo
 from judge_eval.runs.state import advance

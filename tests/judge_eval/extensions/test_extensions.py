@@ -10,11 +10,12 @@ from django.test import Client
 
 from humanjudge.core import extensions
 from humanjudge.management.commands.up import refuse_errors
-from judge_eval.config.judge_types import JUDGE_TYPES, Answer, JudgeType
-from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.extensions import loading
+from judge_eval.judging import extension_check
+from judge_eval.judging.config.judge_types import JUDGE_TYPES, Answer, JudgeType
+from judge_eval.judging.config.run_config import ConfigInvalid
 from judge_eval.models import Call, ExtensionValue, Judge, Run, Verdict
-from judge_eval.runs import extension_check, lifecycle, state
+from judge_eval.runs import lifecycle, state
 from tests.helpers.extension_package import install
 from tests.helpers.run_maker import (
     attempt,

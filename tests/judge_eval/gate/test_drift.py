@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from judge_eval import tasks
-from judge_eval.config.judge_types import JUDGE_TYPES, JudgeType
-from judge_eval.config.run_config import JoiningJudges
+from judge_eval.judging.config.judge_types import JUDGE_TYPES, JudgeType
+from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
 from judge_eval.runs import drift, lifecycle, variants
 from judge_eval.services import judge_of

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from judge_eval.providers.chat import ChatReply
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs.pool import IN_A_ROW, Backoff
-from judge_eval.runs.results import CallAnswer
+from judge_eval.judging.pool import IN_A_ROW, Backoff
+from judge_eval.judging.providers.chat import ChatReply
+from judge_eval.judging.providers.errors import CallFailed
+from judge_eval.judging.results import CallAnswer
 
 REPLY = ChatReply("Fine.", "m")
 LIMIT = CallFailed("429", retryable=True, status=429)

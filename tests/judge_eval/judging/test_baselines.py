@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from judge_eval.baselines import (
+from judge_eval.judging.baselines import (
     BASELINES,
     longer_wins,
     names_for,

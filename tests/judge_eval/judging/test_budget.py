@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 from django.db.models import Sum
 
+from judge_eval.judging import leases, results
 from judge_eval.models import Call, Run
-from judge_eval.runs import leases, results
 from judge_eval.runs.progress import progress_of
 from tests.helpers.run_budget import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.helpers.run_maker import (

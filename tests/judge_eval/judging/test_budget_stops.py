@@ -5,13 +5,14 @@ from uuid import uuid4
 
 import pytest
 
+from judge_eval.judging import leases, provider_access, results
+from judge_eval.judging.providers.chat import chat
+from judge_eval.judging.requests import question_of
+from judge_eval.judging.results import CallAnswer
 from judge_eval.models import Call, Provider, Run
-from judge_eval.providers.chat import chat
-from judge_eval.runs import leases, lifecycle, providers, results
+from judge_eval.runs import lifecycle
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.progress import progress_of
-from judge_eval.runs.requests import question_of
-from judge_eval.runs.results import CallAnswer
 from tests.helpers.run_budget import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.helpers.run_maker import (
     PRICES,
@@ -38,7 +39,7 @@ def reserved(question):
 
 
 def answered(question):
-    endpoint = providers.endpoint_of(question.provider)
+    endpoint = provider_access.endpoint_of(question.provider)
     return CallAnswer(question, reply=chat(endpoint, question.request))
 
 
@@ -109,7 +110,7 @@ class TestWhileOthersHoldMoney:
 )
 def test_the_note_names_the_budget_exactly(at, amount, told):
     run = make_judging(at, priced(), budget_usd=5000)
-    nano = providers.nano(Decimal(amount))
+    nano = provider_access.nano(Decimal(amount))
     Run.objects.filter(pk=run.pk).update(budget_nano=nano, spent_nano=nano - 1)
     run = go_on(run)
     assert run.note == f"The next call could pass the budget of {told}."
@@ -162,7 +163,7 @@ class TestPricesThatGo:
     ],
 )
 def test_what_is_no_price_is_none(price):
-    assert providers.price_of(Provider(prices={"m": price}), "m") is None
+    assert provider_access.price_of(Provider(prices={"m": price}), "m") is None
 
 
 class TestPictures:
@@ -177,7 +178,7 @@ class TestPictures:
         calls = Call.objects.filter(run=run, purpose="judge").select_related(
             "verdict__item__a__picture", "verdict__item__b__picture", "run__queue__rubric"
         )
-        tokens = providers.price_of(there, "judge-hash").picture_tokens
+        tokens = provider_access.price_of(there, "judge-hash").picture_tokens
         return tokens, {question_of(call, there).reservation_nano for call in calls}
 
     def test_a_model_that_counts_more_for_one_sets_more_aside(self, at):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.prompts.judge import JudgeQuestion, messages
-from judge_eval.prompts.request_hash import judge_fingerprint, request_hash
+from judge_eval.judging.prompts.judge import JudgeQuestion, messages
+from judge_eval.judging.prompts.request_hash import judge_fingerprint, request_hash
 
 PNG = b"\x89PNG first", b"\x89PNG second"
 HASHES = [sha256(png).hexdigest() for png in PNG]

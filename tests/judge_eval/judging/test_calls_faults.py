@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from judge_eval.judging import leases, worker
 from judge_eval.models import Call, JudgeRating, Provider, Run, Verdict
-from judge_eval.runs import leases, lifecycle, state, worker
+from judge_eval.runs import lifecycle, state
 from tests.helpers.run_maker import (
     asked_of,
     attempt,

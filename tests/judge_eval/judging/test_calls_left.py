@@ -2,8 +2,9 @@
 
 import pytest
 
+from judge_eval.judging import verdicts
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import lifecycle, state, verdicts
+from judge_eval.runs import lifecycle, state
 from tests.helpers.run_budget import money, priced
 from tests.helpers.run_maker import (
     attempt,

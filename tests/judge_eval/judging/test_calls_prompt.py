@@ -8,8 +8,9 @@ from io import BytesIO
 import pytest
 from django.core.files.storage import default_storage
 
+from judge_eval.judging import requests
 from judge_eval.models import Call, Verdict
-from judge_eval.runs import lifecycle, requests, state
+from judge_eval.runs import lifecycle, state
 from tests.helpers.run_maker import asked_of, attempt, go_on, make_judging, make_started, says
 from tests.makers import make_voter, pairs_of, voter_client
 from tests.provider_models import outputs_shown

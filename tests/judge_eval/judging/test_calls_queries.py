@@ -6,10 +6,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from judge_eval.judging import leases, results, verdicts
+from judge_eval.judging.requests import question_of
 from judge_eval.models import Call, Provider, Run
-from judge_eval.runs import leases, results, state, verdicts
+from judge_eval.runs import state
 from judge_eval.runs.progress import progress_of
-from judge_eval.runs.requests import question_of
 from tests.helpers.run_budget import priced
 from tests.helpers.run_maker import a_verdict, ask, attempt, make_started, says
 from voting.models import Entry, Inference

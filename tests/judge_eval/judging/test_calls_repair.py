@@ -5,8 +5,9 @@ from decimal import Decimal
 
 import pytest
 
+from judge_eval.judging import leases
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import leases, lifecycle
+from judge_eval.runs import lifecycle
 from tests.helpers.run_maker import (
     PRICES,
     a_verdict,

@@ -2,10 +2,10 @@
 
 import pytest
 
+from judge_eval.judging.requests import question_of
 from judge_eval.models import Call, Provider, Verdict
 from judge_eval.runs import lifecycle
 from judge_eval.runs.progress import progress_of
-from judge_eval.runs.requests import question_of
 from tests.helpers.run_maker import PRICES, go_on, make_judging, make_started, says
 from tests.makers import pairs_of
 from tests.provider import provider

@@ -10,8 +10,8 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from judge_eval.judging import leases, results
 from judge_eval.models import Call, Provider, Run
-from judge_eval.runs import leases, results
 from tests.helpers.run_maker import (
     ask,
     go_on,

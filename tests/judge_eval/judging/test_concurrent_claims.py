@@ -12,8 +12,9 @@ import pytest
 from django.db import transaction
 from django.db.models import Sum
 
+from judge_eval.judging import leases, results, verdicts
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import leases, lifecycle, results, state, verdicts
+from judge_eval.runs import lifecycle, state
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.run_budget import money, priced
 from tests.helpers.run_maker import (

@@ -8,8 +8,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from judge_eval.judging import leases, worker
 from judge_eval.models import Call
-from judge_eval.runs import leases, lifecycle, worker
+from judge_eval.runs import lifecycle
 from tests.helpers.run_maker import go_on, make_started
 from tests.helpers.waiting import PATIENCE, eventually
 from tests.judge_eval.judging.test_worker_pool import MODELS

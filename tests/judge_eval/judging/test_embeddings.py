@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from humanjudge.core.validation import ConfigInvalid
+from judge_eval.judging.provider_access import make_embedder
+from judge_eval.judging.providers import embeddings as module
+from judge_eval.judging.providers.chat import Endpoint
+from judge_eval.judging.providers.embeddings import EmbeddingClient, embeddings
+from judge_eval.judging.providers.errors import CallFailed
 from judge_eval.models import Provider
-from judge_eval.providers import embeddings as module
-from judge_eval.providers.chat import Endpoint
-from judge_eval.providers.embeddings import EmbeddingClient, embeddings
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs.providers import make_embedder
 from judge_eval.stats import SemanticSimilarityScorer, make_scorer, semantic_similarity
 from judge_eval.stats.similarity import EmbeddingFailed
 from tests.helpers import model_calls

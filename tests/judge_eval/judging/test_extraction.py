@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from humanjudge.core.text import excerpt
-from judge_eval.prompts.parse import (
+from judge_eval.judging.prompts.parse import (
     ExtractedOutput,
     ReplyUnreadable,
     extract,

@@ -3,9 +3,10 @@
 import pytest
 from django.urls import reverse
 
+from judge_eval.judging import results, trial, worker
+from judge_eval.judging.providers.errors import LEFT_OUT, CallFailed
 from judge_eval.models import Call, Run
-from judge_eval.providers.errors import LEFT_OUT, CallFailed
-from judge_eval.runs import exclusion, lifecycle, results, state, trial, worker
+from judge_eval.runs import exclusion, lifecycle, state
 from judge_eval.runs.lifecycle import create
 from tests.helpers.imports import assert_whole
 from tests.helpers.run_maker import go_on, make_config, make_judging, make_provider, make_started

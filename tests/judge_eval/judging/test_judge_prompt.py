@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.prompts.judge import (
+from judge_eval.judging.prompts.judge import (
     CURRENT,
     VERSIONS,
     JudgeQuestion,
@@ -18,7 +18,7 @@ from judge_eval.prompts.judge import (
     repair,
     schema,
 )
-from judge_eval.prompts.parse import parse_verdict
+from judge_eval.judging.prompts.parse import parse_verdict
 from voting.items.conversations import conversation, messages_of
 
 ALL = ["A", "B", "tie", "both_bad"]

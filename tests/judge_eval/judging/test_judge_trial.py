@@ -8,9 +8,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from judge_eval.judging import leases, results, trial, worker
+from judge_eval.judging.providers.errors import CallFailed
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, lifecycle, results, trial, worker
+from judge_eval.runs import lifecycle
 from judge_eval.runs.lifecycle import LifecycleRefused
 from tests.helpers.run_maker import (
     PRICES,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from judge_eval.judging.requests import question_of
 from judge_eval.models import Call, Provider
-from judge_eval.runs.requests import question_of
 from tests.helpers.run_maker import make_judging
 from tests.makers import make_run, make_voter, pairs_of, user_client, voter_client
 from tests.provider import provider

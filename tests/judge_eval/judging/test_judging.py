@@ -5,11 +5,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.baselines import names_for
 from judge_eval.demo.content import DemoOutput, DemoPrompt
 from judge_eval.findings.load import outcomes_of
+from judge_eval.judging import verdicts
+from judge_eval.judging.baselines import names_for
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
-from judge_eval.runs import state, verdicts
+from judge_eval.runs import state
 from judge_eval.services import create_run
 from judge_eval.tasks import advance, sweep
 from tests.makers import make_project, make_vote, make_voter, seal_all

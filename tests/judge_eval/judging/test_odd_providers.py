@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from judge_eval.prompts.judge import JudgeQuestion
-from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
-from judge_eval.providers.chat import chat, left_out
-from judge_eval.providers.errors import CallFailed
+from judge_eval.judging.prompts.judge import JudgeQuestion
+from judge_eval.judging.prompts.parse import ReplyUnreadable, parse_verdict
+from judge_eval.judging.providers.chat import chat, left_out
+from judge_eval.judging.providers.errors import CallFailed
 from tests.helpers import model_calls
 from tests.helpers.model_calls import question
 from tests.provider_behaviour import MODES

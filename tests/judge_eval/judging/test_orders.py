@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.prompts.orders import answer_in, combine, majority, swap
-from judge_eval.prompts.parse import ParsedVerdict
+from judge_eval.judging.prompts.orders import answer_in, combine, majority, swap
+from judge_eval.judging.prompts.parse import ParsedVerdict
 
 WORDS = ["A", "B", "tie", "both_bad"]
 scores = st.none() | st.floats(0, 10)

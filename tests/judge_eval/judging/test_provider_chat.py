@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from judge_eval.prompts.judge import JudgeQuestion, schema
-from judge_eval.providers import chat as endpoints
-from judge_eval.providers.chat import Endpoint, chat
-from judge_eval.providers.errors import RAW_LIMIT
+from judge_eval.judging.prompts.judge import JudgeQuestion, schema
+from judge_eval.judging.providers import chat as endpoints
+from judge_eval.judging.providers.chat import Endpoint, chat
+from judge_eval.judging.providers.errors import RAW_LIMIT
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY, completion, failure, question
 from tests.helpers.waiting import eventually

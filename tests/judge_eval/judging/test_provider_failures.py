@@ -7,9 +7,9 @@ from email.utils import format_datetime
 
 import pytest
 
-from judge_eval.providers.chat import ChatReply, Endpoint, chat
-from judge_eval.providers.errors import RAW_LIMIT, retry_seconds
-from judge_eval.providers.transport import ConnectionLine
+from judge_eval.judging.providers.chat import ChatReply, Endpoint, chat
+from judge_eval.judging.providers.errors import RAW_LIMIT, retry_seconds
+from judge_eval.judging.providers.transport import ConnectionLine
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY, failure, question
 from tests.helpers.receiver import Receiver

@@ -8,8 +8,8 @@ from django.contrib.auth.models import Permission, User
 from django.core.exceptions import ValidationError
 from django.test import Client
 
+from judge_eval.judging import provider_access
 from judge_eval.models import RESERVED_NAMES, Judge, Provider
-from judge_eval.runs import providers
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_rows import make_provider
 from tests.makers import make_project, member_client, user_client
@@ -116,13 +116,13 @@ def test_a_change_leaves_what_workers_wrote_meanwhile(monkeypatch):
     provider = make_provider(name="x", base_url="https://a.example/v1", refused={"m": ["stop"]})
     page, prices = f"/providers/{provider.pk}/", {"m": {"input": "0", "output": "0.5"}}
     data = filled(name="x", base_url=provider.base_url, prices=json.dumps(prices))
-    save = providers.save
+    save = provider_access.save
 
     def slowly(*args):
         Provider.objects.update(pauses={"m": ["2030-01-01", "busy"]})
         save(*args)
 
-    monkeypatch.setattr(providers, "save", slowly)
+    monkeypatch.setattr(provider_access, "save", slowly)
     assert user_client().post(page, data).status_code == 302
     provider.refresh_from_db()
     assert (provider.prices, provider.refused) == (prices, {"m": ["stop"]})

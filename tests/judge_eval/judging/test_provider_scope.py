@@ -3,11 +3,12 @@
 import pytest
 
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.config.run_config import JoiningJudges
+from judge_eval.judging import trial
+from judge_eval.judging.config.run_config import JoiningJudges
+from judge_eval.judging.provider_access import make_embedder
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import lifecycle, trial
+from judge_eval.runs import lifecycle
 from judge_eval.runs.lifecycle import LifecycleRefused
-from judge_eval.runs.providers import make_embedder
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import go_on, make_judging
 from tests.helpers.run_rows import CONFIG, PRICES, make_config, make_provider

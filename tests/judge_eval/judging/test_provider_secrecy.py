@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 from django.utils.log import configure_logging
 
-from judge_eval.providers import transport as endpoint_transport
-from judge_eval.providers.chat import Endpoint, chat
+from judge_eval.judging.providers import transport as endpoint_transport
+from judge_eval.judging.providers.chat import Endpoint, chat
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY, completion, failure, question
 from tests.process.processes import ROOT, free_port
@@ -114,7 +114,7 @@ class TestSurroundings:
 
     def test_nothing_is_loaded_before_the_first_call(self):
         code = (
-            "import sys, judge_eval.providers.chat;"
+            "import sys, judge_eval.judging.providers.chat;"
             "sys.exit(bool({'httpcore2', 'django'} & sys.modules.keys()))"
         )
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from judge_eval.prompts.judge import JudgeQuestion, messages, schema
+from judge_eval.judging.prompts.judge import JudgeQuestion, messages, schema
 from tests.helpers.waiting import eventually
 from tests.process.processes import ROOT
 from tests.provider import HOST, provider

@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
+from judge_eval.judging import leases, trial
 from judge_eval.models import Call, Judge, Provider, Verdict
-from judge_eval.runs import leases, trial
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_maker import PRICES, make_provider
 from tests.makers import make_run, user_client

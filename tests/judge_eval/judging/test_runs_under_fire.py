@@ -10,8 +10,9 @@ import psycopg
 import pytest
 
 from humanjudge.celery import app
+from judge_eval.judging import results
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.runs import lifecycle, results
+from judge_eval.runs import lifecycle
 from tests.helpers.scene import make_unjudged_run
 from tests.helpers.waiting import eventually, gone
 from tests.process.nursery import CONSTANTS

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.prompts.judge import JudgeQuestion
-from judge_eval.prompts.parse import ParsedVerdict, ReplyUnreadable, parse_verdict
+from judge_eval.judging.prompts.judge import JudgeQuestion
+from judge_eval.judging.prompts.parse import ParsedVerdict, ReplyUnreadable, parse_verdict
 from tests.helpers.growth import assert_linear
 
 ALL = ("A", "B", "tie", "both_bad")

@@ -4,14 +4,14 @@ from uuid import uuid4
 
 import pytest
 
+from judge_eval.judging import leases, pool, results, worker
+from judge_eval.judging.pool import IN_A_ROW, Pool
+from judge_eval.judging.providers.chat import ChatReply
+from judge_eval.judging.providers.errors import CallFailed
+from judge_eval.judging.requests import question_of
+from judge_eval.judging.results import CallAnswer
+from judge_eval.judging.worker import MOST_ASIDE, to_set_aside
 from judge_eval.models import Call, Provider, Run
-from judge_eval.providers.chat import ChatReply
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, pool, results, worker
-from judge_eval.runs.pool import IN_A_ROW, Pool
-from judge_eval.runs.requests import question_of
-from judge_eval.runs.results import CallAnswer
-from judge_eval.runs.worker import MOST_ASIDE, to_set_aside
 from tests.helpers.run_maker import PRICES, go_on, leases_run_out, make_judging, make_started
 from tests.helpers.waiting import eventually
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.baselines import BASELINES
-from judge_eval.config.run_config import ConfigInvalid, parse
+from judge_eval.judging.baselines import BASELINES
+from judge_eval.judging.config.run_config import ConfigInvalid, parse
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "config.md").read_text("utf-8")
 ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \| (.+) \|$", re.MULTILINE)

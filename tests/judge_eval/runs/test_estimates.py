@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.config.estimates import (
+from judge_eval.judging.config.estimates import (
     GENERATION_OVERHEAD_TOKENS,
     PICTURE_TOKENS,
     Plan,
@@ -17,8 +17,8 @@ from judge_eval.config.estimates import (
     plan,
     reservation,
 )
-from judge_eval.config.run_config import parse
-from judge_eval.prompts.judge import JudgeQuestion, messages
+from judge_eval.judging.config.run_config import parse
+from judge_eval.judging.prompts.judge import JudgeQuestion, messages
 from voting.items.conversations import conversation
 
 CHEAP = Price(input=Decimal("0.15"), output=Decimal("0.60"))

@@ -5,8 +5,9 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
+from judge_eval.judging import leases, results
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import leases, lifecycle, results, state
+from judge_eval.runs import lifecycle, state
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.state import complete_voted_runs
 from tests.helpers.run_maker import ask, attempt, go_on, make_draft, make_judging, make_started

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.baselines import BASELINES
-from judge_eval.config.prompt_files import PromptsUnreadable, from_file, from_lines
-from judge_eval.config.run_config import (
+from judge_eval.judging.baselines import BASELINES
+from judge_eval.judging.config.prompt_files import PromptsUnreadable, from_file, from_lines
+from judge_eval.judging.config.run_config import (
     JUDGE_EVAL,
     KINDS,
     RUBRICS,
@@ -21,8 +21,8 @@ from judge_eval.config.run_config import (
     Overlap,
     PromptSpec,
 )
-from judge_eval.config.validate_run import validate_run as parse
-from judge_eval.prompts.judge import CURRENT, VERSIONS
+from judge_eval.judging.config.validate_run import validate_run as parse
+from judge_eval.judging.prompts.judge import CURRENT, VERSIONS
 from voting.items.choices import CHOICES
 from voting.items.conversations import messages_of
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from judge_eval.config.estimates import plan
-from judge_eval.config.run_config import SINGLE_RUBRICS, ConfigInvalid
-from judge_eval.config.validate_run import validate_run as parse
-from judge_eval.prompts.judge import JudgeQuestion
+from judge_eval.judging.config.estimates import plan
+from judge_eval.judging.config.run_config import SINGLE_RUBRICS, ConfigInvalid
+from judge_eval.judging.config.validate_run import validate_run as parse
+from judge_eval.judging.prompts.judge import JudgeQuestion
 
 
 def config(items, **changes):

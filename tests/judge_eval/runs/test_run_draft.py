@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.config.run_config import RUBRICS
+from judge_eval.judging import trial
+from judge_eval.judging.config.run_config import RUBRICS
 from judge_eval.models import Provider, Run
-from judge_eval.runs import trial
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import PRICES, make_draft, make_provider
 from tests.judge_eval.runs.test_run_pages import a_voting_evaluator, rows_of

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test.client import MULTIPART_CONTENT
 
-from judge_eval.baselines import names_for
-from judge_eval.config.run_config import RUBRICS, parse
+from judge_eval.judging.baselines import names_for
+from judge_eval.judging.config.run_config import RUBRICS, parse
 from judge_eval.models import Run
 from judge_eval.pages.run_form import RunForm, empty_values, form_values
 from judge_eval.runs import lifecycle

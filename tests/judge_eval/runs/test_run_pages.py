@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from judge_eval.judging import leases
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import leases
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import (
     PRICES,

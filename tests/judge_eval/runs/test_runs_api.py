@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from judge_eval.baselines import names_for
+from judge_eval.judging.baselines import names_for
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import lifecycle
 from tests.helpers.pages import queries_of

@@ -3,8 +3,8 @@
 import pytest
 
 from judge_eval.findings.load import labels_of, outcomes_of
+from judge_eval.judging import verdicts
 from judge_eval.models import Call, JudgeRating, Verdict
-from judge_eval.runs import verdicts
 from tests.helpers.run_findings import compute
 from tests.helpers.run_maker import asked_of, go_on, make_started, says
 from tests.helpers.scene import assert_sound

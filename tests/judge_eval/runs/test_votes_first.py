@@ -4,8 +4,8 @@ from io import BytesIO
 
 import pytest
 
-from judge_eval.config.run_config import JoiningJudges
 from judge_eval.exchange.formats import read
+from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.models import Verdict
 from judge_eval.runs.lifecycle import add_judges_to
 from judge_eval.runs.state import advance

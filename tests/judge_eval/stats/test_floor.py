@@ -11,15 +11,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from judge_eval.baselines import (
+from judge_eval.judging.baselines import (
     BASELINES,
     names_asked,
     names_for,
     names_for_single,
     opinion_of_single,
 )
-from judge_eval.prompts.orders import answer_in
-from judge_eval.prompts.parse import ParsedVerdict
+from judge_eval.judging.prompts.orders import answer_in
+from judge_eval.judging.prompts.parse import ParsedVerdict
 from judge_eval.stats.evidence import beats, evidence, thresholds
 from judge_eval.stats.evidence_order import ItemOpened, VoteCast, enter
 from judge_eval.stats.judge_figures import ratio

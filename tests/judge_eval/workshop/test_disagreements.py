@@ -7,9 +7,10 @@ from copy import deepcopy
 import pytest
 
 from humanjudge.core.http import Problem
+from judge_eval.judging import worker
+from judge_eval.judging.prompts.suggest import Case, suggestion_messages
 from judge_eval.models import Call, DisagreementTag, Run, Verdict
-from judge_eval.prompts.suggest import Case, suggestion_messages
-from judge_eval.runs import deletion, suggestion, variants, worker
+from judge_eval.runs import deletion, suggestion, variants
 from judge_eval.runs.disagreements import disagreements, tag_counts, tag_disagreement
 from judge_eval.runs.lifecycle import LifecycleRefused
 from tests.helpers import model_calls

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from humanjudge.core.validation import ConfigInvalid
+from judge_eval.judging.prompts.judge import Example, JudgeQuestion, messages
+from judge_eval.judging.prompts.suggest import Case, suggestion_messages
 from judge_eval.models import Judge
-from judge_eval.prompts.judge import Example, JudgeQuestion, messages
-from judge_eval.prompts.suggest import Case, suggestion_messages
 from judge_eval.runs import lifecycle, variants
 from judge_eval.runs.lifecycle import LifecycleRefused
 from tests.helpers import model_calls

@@ -11,13 +11,13 @@ from django.test.utils import CaptureQueriesContext
 from humanjudge.cli import lines
 from humanjudge.core.http import Problem
 from judge_eval.api.votes import results_of
-from judge_eval.baselines import names_asked, names_for
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.held_out_check import HeldOutCheck, check_held_out
 from judge_eval.findings.workshop import look_at_held_out
+from judge_eval.judging.baselines import names_asked, names_for
+from judge_eval.judging.prompts.judge import JudgeQuestion, messages, opening_of, schema
 from judge_eval.models import REPEATED, Call, Verdict
-from judge_eval.prompts.judge import JudgeQuestion, messages, opening_of, schema
 from judge_eval.runs import lifecycle, variants
 from judge_eval.stats.elo import TUNED_JUDGE
 from tests.helpers import model_calls

@@ -12,8 +12,9 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from judge_eval.judging import verdicts
 from judge_eval.models import Run, Verdict
-from judge_eval.runs import deletion, state, verdicts
+from judge_eval.runs import deletion, state
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene, make_unjudged_run
 from tests.makers import judges_of, make_invite, seal_all

@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from judge_eval.judging.verdicts import open_those_final
 from judge_eval.models import Board
 from judge_eval.runs import state
-from judge_eval.runs.verdicts import open_those_final
 from tests.helpers.reference import assert_as_expected
 from tests.helpers.scene import assert_sound, make_scene
 from tests.makers import (

@@ -14,14 +14,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
 from humanjudge.core.validation import validated
-from judge_eval.config.run_config import JoiningJudges
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.export_files import FORMATS
 from judge_eval.exchange.import_jobs import SourceFile
+from judge_eval.judging.config.run_config import JoiningJudges
+from judge_eval.judging.requests import png_bytes, question_of
 from judge_eval.models import Call, Import, Provider
 from judge_eval.runs import lifecycle, state
-from judge_eval.runs.requests import png_bytes, question_of
 from tests.helpers.bundles import as_file, changed, restore, restored
 from tests.helpers.pages import text_of
 from tests.helpers.run_rows import make_provider

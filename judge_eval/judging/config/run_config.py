@@ -38,7 +38,7 @@ from humanjudge.core.validation import (
     choice_type,
     validated,
 )
-from judge_eval.baselines import (
+from judge_eval.judging.baselines import (
     BASELINES,
     BLIND,
     MOST_FREQUENT,
@@ -48,8 +48,8 @@ from judge_eval.baselines import (
     names_for,
     names_for_single,
 )
-from judge_eval.prompts import judge
-from judge_eval.prompts.judge import JudgeQuestion
+from judge_eval.judging.prompts import judge
+from judge_eval.judging.prompts.judge import JudgeQuestion
 from judge_eval.stats.estimate import MARGIN
 from voting.items.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG, SIDES, Choice
 from voting.items.conversations import MOST_MESSAGES, conversation

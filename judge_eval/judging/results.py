@@ -16,12 +16,17 @@ from django.utils import timezone
 from humanjudge.core.leases import free
 from humanjudge.core.text import number_of
 from humanjudge.server.metrics import count
+from judge_eval.judging import leases
+from judge_eval.judging.prompts.parse import ReplyUnreadable, extract, parse_verdict
+from judge_eval.judging.providers.chat import ChatReply, left_out
+from judge_eval.judging.providers.errors import (
+    LEFT_OUT,
+    PERMANENT_BEGINNINGS,
+    RAW_LIMIT,
+    CallFailed,
+)
+from judge_eval.judging.requests import ModelQuestion, answered_by_another, judge_question
 from judge_eval.models import Call, Run
-from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
-from judge_eval.providers.chat import ChatReply, left_out
-from judge_eval.providers.errors import LEFT_OUT, PERMANENT_BEGINNINGS, RAW_LIMIT, CallFailed
-from judge_eval.runs import leases
-from judge_eval.runs.requests import ModelQuestion, answered_by_another, judge_question
 from judge_eval.services import picture_of
 from voting.curating.services import latest_on_judges
 from voting.ledger.bulk_sql import update_many

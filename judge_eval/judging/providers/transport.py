@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import excerpt
-from judge_eval.providers.errors import CallFailed
+from judge_eval.judging.providers.errors import CallFailed
 
 REPLY_LIMIT = 10 * 1024 * 1024
 CONNECT_S = 10.0

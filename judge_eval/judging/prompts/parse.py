@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import excerpt
-from judge_eval.prompts.judge import JudgeQuestion
+from judge_eval.judging.prompts.judge import JudgeQuestion
 from voting.items.choices import CHOICES, PASSES_FROM, SIDES, TABLE
 from voting.items.kinds import Noun, joined, kind_of
 

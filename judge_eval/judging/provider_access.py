@@ -19,9 +19,9 @@ from pydantic import AfterValidator, Field
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import ConfigInvalid, Line, Name, Part, validated
-from judge_eval.config.estimates import Price, Prices
+from judge_eval.judging.config.estimates import Price, Prices
+from judge_eval.judging.providers.chat import NO_KEY, Endpoint
 from judge_eval.models import Provider, validate_base_url, validate_key_variable
-from judge_eval.providers.chat import NO_KEY, Endpoint
 from voting.access.changes import note_change
 from voting.access.roles import Actor, projects_where
 
@@ -160,7 +160,9 @@ def _check_variable(variable: str) -> None:
 
 
 def _client(endpoint: Endpoint, model: str) -> "Embedder":
-    from judge_eval.providers.embeddings import EmbeddingClient  # NumPy, for who computes alone
+    from judge_eval.judging.providers.embeddings import (
+        EmbeddingClient,  # NumPy, for who computes alone
+    )
 
     return EmbeddingClient(endpoint, model)
 

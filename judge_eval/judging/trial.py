@@ -18,12 +18,13 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.core.text import excerpt, latency, number_of, usd
-from judge_eval.config.estimates import cost
+from judge_eval.judging import leases, provider_access
+from judge_eval.judging.config.estimates import cost
+from judge_eval.judging.providers import protocols
+from judge_eval.judging.providers.chat import ChatRequest
+from judge_eval.judging.providers.errors import CallFailed, short_reason
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
-from judge_eval.providers import protocols
-from judge_eval.providers.chat import ChatRequest
-from judge_eval.providers.errors import CallFailed, short_reason
-from judge_eval.runs import leases, providers, state
+from judge_eval.runs import state
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of, forget_trials
 from judge_eval.selectors import is_drawn
@@ -46,7 +47,7 @@ def try_provider(name: str, model: str) -> None:
     """Let a worker make one call to a model of a provider; one at a time."""
     with leases.locked(name) as provider:
         if provider is None:
-            raise LifecycleRefused(providers.no_such(name))
+            raise LifecycleRefused(provider_access.no_such(name))
         former = provider.trial
         if is_waiting(former) and not why_lost(former):
             raise LifecycleRefused(f"{name} is being tried; wait for its answer.")
@@ -93,7 +94,7 @@ def _take_place(number: int) -> Provider | None:
         call, now, lease = provider.trial, timezone.now(), uuid4()
         if call.attempts:
             return None
-        refused = providers.lacks_key(provider)
+        refused = provider_access.lacks_key(provider)
         if not refused and (until := leases.paused(provider, now).get(call.model)):
             refused = f"{call.model} is rate limited for another {(until - now).seconds} s"
         out = leases.calls_out(now).filter(provider=provider.name).count()
@@ -110,7 +111,7 @@ def _take_place(number: int) -> Provider | None:
 
 
 def _ask_model(provider: Provider, model: str) -> dict[str, str | int | float | None]:
-    endpoint = providers.endpoint_of(provider)
+    endpoint = provider_access.endpoint_of(provider)
     endpoint = replace(endpoint, timeout_s=min(endpoint.timeout_s, LONGEST_S))
     messages = [{"role": "user", "content": QUESTION}]
     try:
@@ -134,7 +135,7 @@ def answer_in_words(call: Call) -> str:
 
 
 def price_in_words(provider: Provider, call: Call) -> str:
-    price = providers.price_of(provider, call.model)
+    price = provider_access.price_of(provider, call.model)
     if price is None:
         return f"Nobody has said what {call.model} costs; a run with a budget needs its price."
     rates = f"${price.input:f} in and ${price.output:f} out for a million tokens"
@@ -219,11 +220,11 @@ def _judge_to_try(run: Run, judge_id: UUID) -> Judge:
         raise LifecycleRefused("This run has no such judge that could be asked.")
     if judge.recipe:
         raise LifecycleRefused(f"{judge.name} is made of several models: only one can be tried.")
-    provider = providers.find(judge.provider, run.queue.project_id)
+    provider = provider_access.find(judge.provider, run.queue.project_id)
     if provider is None:
-        raise LifecycleRefused(providers.no_such(judge.provider))
-    if run.budget_nano is not None and providers.price_of(provider, judge.model) is None:
-        raise LifecycleRefused(providers.unpriced(judge.model))
+        raise LifecycleRefused(provider_access.no_such(judge.provider))
+    if run.budget_nano is not None and provider_access.price_of(provider, judge.model) is None:
+        raise LifecycleRefused(provider_access.unpriced(judge.model))
     last = latest(run)
     if last is not None and not last.is_over:
         raise LifecycleRefused(f"{last.judge.name} is being tried; wait for its answers.")
@@ -263,7 +264,7 @@ def latest(run: Run) -> JudgeTrial | None:
 def _why_judge_is_lost(event: RunEvent, judge: Judge) -> str:
     """Say why answers do not come, where it takes too long; empty where they may."""
     now = timezone.now()
-    provider = providers.find(judge.provider, event.run.queue.project_id)
+    provider = provider_access.find(judge.provider, event.run.queue.project_id)
     left = leases.paused(provider, now).get(judge.model, now) - now if provider else timedelta(0)
     if left > PATIENCE / 2:
         return f"{provider} takes no call to {judge.model} for another {left.seconds} s."

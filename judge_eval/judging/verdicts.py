@@ -17,9 +17,14 @@ from pydantic import TypeAdapter
 
 from humanjudge.core.extensions import HookFailed, calling, storable
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
-from judge_eval.config.judge_types import JUDGE_TYPES, Answer, JudgeType, NoVerdict
-from judge_eval.config.run_config import ONE_MODEL, JudgePart, JudgeSpec, RunConfig, parse
+from judge_eval.judging.baselines import BASELINES, Opinion, opinion_of_single
+from judge_eval.judging.config.judge_types import JUDGE_TYPES, Answer, JudgeType, NoVerdict
+from judge_eval.judging.config.run_config import ONE_MODEL, JudgePart, JudgeSpec, RunConfig, parse
+from judge_eval.judging.hook_api import AnswersMissing, RunJudgeHelpers
+from judge_eval.judging.prompts.orders import CombinedVerdict, answer_in, majority
+from judge_eval.judging.prompts.parse import ParsedVerdict
+from judge_eval.judging.providers.errors import LEFT_OUT
+from judge_eval.judging.results import Fields, update_rows
 from judge_eval.models import REPEATED, REPEATS_APART, SAMPLES_APART, Call, Judge, Run, Verdict
 from judge_eval.objects import (
     item_hashes,
@@ -28,11 +33,6 @@ from judge_eval.objects import (
     verdict_hash,
     verdicts_by_item,
 )
-from judge_eval.prompts.orders import CombinedVerdict, answer_in, majority
-from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.providers.errors import LEFT_OUT
-from judge_eval.runs.hook_api import AnswersMissing, RunJudgeHelpers
-from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, couple_items, model_fingerprint
 from voting.items.choices import MILLION

@@ -11,18 +11,18 @@ from django.core.files.storage import default_storage
 from django.db import DatabaseError
 from django.db.models import Exists, OuterRef
 
-from judge_eval.config.estimates import Price, cost, most_tokens, reservation
-from judge_eval.config.run_config import ExampleItem, Generation, Judging, RunConfig, parse
+from judge_eval.judging import provider_access
+from judge_eval.judging.config.estimates import Price, cost, most_tokens, reservation
+from judge_eval.judging.config.run_config import ExampleItem, Generation, Judging, RunConfig, parse
+from judge_eval.judging.prompts import judge
+from judge_eval.judging.prompts.judge import Message
+from judge_eval.judging.prompts.parse import ReplyUnreadable, parse_verdict
+from judge_eval.judging.prompts.request_hash import request_hash
+from judge_eval.judging.prompts.suggest import Case, suggestion_messages
+from judge_eval.judging.providers.chat import ChatRequest
+from judge_eval.judging.providers.errors import LEFT_OUT, CallFailed
+from judge_eval.judging.providers.protocols import OPENAI_COMPATIBLE
 from judge_eval.models import SAMPLES_APART, Call, Judge, Provider, Run
-from judge_eval.prompts import judge
-from judge_eval.prompts.judge import Message
-from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
-from judge_eval.prompts.request_hash import request_hash
-from judge_eval.prompts.suggest import Case, suggestion_messages
-from judge_eval.providers.chat import ChatRequest
-from judge_eval.providers.errors import LEFT_OUT, CallFailed
-from judge_eval.providers.protocols import OPENAI_COMPATIBLE
-from judge_eval.runs import providers
 from judge_eval.runs.disagreements import tagged
 from voting.items.choices import SWAPPED
 from voting.items.kinds import kind_of, options_of
@@ -60,7 +60,7 @@ class ModelQuestion:
 
     @property
     def price(self) -> Price | None:
-        return providers.price_of(self.provider, self.call.model)
+        return provider_access.price_of(self.provider, self.call.model)
 
     @property
     def lacks_price(self) -> bool:
@@ -74,7 +74,7 @@ class ModelQuestion:
         if price is None:
             return 0
         tokens = most_tokens(self.request.messages, price.picture_tokens)
-        return providers.nano(reservation(tokens, self.request.max_tokens, price))
+        return provider_access.nano(reservation(tokens, self.request.max_tokens, price))
 
     def cost_nano(self, prompt_tokens: int | None, completion_tokens: int | None) -> int | None:
         """What an attempt has cost; the most it can have cost where the reply does not say."""
@@ -83,7 +83,7 @@ class ModelQuestion:
             return None
         if prompt_tokens is None or completion_tokens is None:
             return self.reservation_nano
-        return providers.nano(cost(prompt_tokens, completion_tokens, price))
+        return provider_access.nano(cost(prompt_tokens, completion_tokens, price))
 
 
 def judge_question(queue: Queue) -> judge.JudgeQuestion:
@@ -173,7 +173,7 @@ def question_of(call: Call, provider: Provider | None) -> ModelQuestion:
     if provider is None:
         raise CallFailed(f"there is no provider named {call.provider}")
     assert call.run is not None
-    if not providers.is_usable(provider, call.run.queue.project_id):
+    if not provider_access.is_usable(provider, call.run.queue.project_id):
         raise CallFailed(f"runs of this project may not use the provider {call.provider}")
     if call.verdict and call.verdict.judge.rating.is_left_out:
         raise CallFailed(LEFT_OUT)

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Final
 
 from humanjudge.core.extensions import OWN_PACKAGE, Extension, HookFailed, Registry, calling
-from judge_eval.providers.chat import NO_KEY, ChatReply, ChatRequest, Endpoint, chat
-from judge_eval.providers.errors import CallFailed
+from judge_eval.judging.providers.chat import NO_KEY, ChatReply, ChatRequest, Endpoint, chat
+from judge_eval.judging.providers.errors import CallFailed
 
 OPENAI_COMPATIBLE: Final = "openai-compatible"
 

@@ -14,11 +14,11 @@ from pydantic import TypeAdapter
 from humanjudge.core.extensions import Extension, HookFailed, storable
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import StorableJson
-from judge_eval.config.judge_types import Answer
-from judge_eval.config.modes import Output
-from judge_eval.config.run_config import JudgePart
+from judge_eval.judging.config.judge_types import Answer
+from judge_eval.judging.config.modes import Output
+from judge_eval.judging.config.run_config import JudgePart
+from judge_eval.judging.requests import png_bytes
 from judge_eval.models import Call, ExtensionValue, Run
-from judge_eval.runs.requests import png_bytes
 from voting.models import Inference, Item
 
 MOST_EMITTED = 500

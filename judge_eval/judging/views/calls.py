@@ -12,8 +12,8 @@ from humanjudge.core.http import HtmxRequest, Problem
 from humanjudge.core.listing import page_of
 from judge_eval import selectors
 from judge_eval.access import closed_to, refusal
+from judge_eval.judging.providers.errors import LEFT_OUT, PERMANENT_BEGINNINGS
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.providers.errors import LEFT_OUT, PERMANENT_BEGINNINGS
 from judge_eval.runs import lifecycle
 from judge_eval.web import run_page
 from voting.models import Item

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from judge_eval.prompts.judge import PLACEHOLDERS, Fence, Message, boundary_for, quoted
+from judge_eval.judging.prompts.judge import PLACEHOLDERS, Fence, Message, boundary_for, quoted
 
 # Of a prompt, an output or a reason.
 LONGEST_TEXT: Final = 2_000

@@ -13,7 +13,7 @@ from uuid import UUID
 from humanjudge.core.extensions import Extension, Registry
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import Part
-from judge_eval.config.run_config import JUDGE_EVAL, RunConfig
+from judge_eval.judging.config.run_config import JUDGE_EVAL, RunConfig
 
 # A path in the config, such as `mode_options.rounds`, and what is wrong there.
 Mistake: TypeAlias = tuple[str, str]

@@ -16,12 +16,13 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
+from judge_eval.judging import leases, provider_access, results, verdicts
+from judge_eval.judging.pool import Collected, Pool
+from judge_eval.judging.providers.errors import CallFailed
+from judge_eval.judging.requests import ModelQuestion, question_of
+from judge_eval.judging.results import CallAnswer
 from judge_eval.models import Call, Provider
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts
-from judge_eval.runs.pool import Collected, Pool
-from judge_eval.runs.requests import ModelQuestion, question_of
-from judge_eval.runs.results import CallAnswer
+from judge_eval.runs import lifecycle, state
 
 logger = logging.getLogger(__name__)
 
@@ -196,7 +197,7 @@ class _Worker:
 
     def _start_call(self, question: ModelQuestion, stored_call: Call | None) -> bool:
         """Begin a call, or say here what comes of it; False where its run cannot pay for it."""
-        call, reason = question.call, providers.lacks_key(question.provider)
+        call, reason = question.call, provider_access.lacks_key(question.provider)
         # Whether a judge answers now is what is tried: what it said before does not tell.
         if stored_call is not None and not question.problem and not call.is_trial:
             self._came.answers.append(
@@ -209,7 +210,7 @@ class _Worker:
         if not reason and not call.is_trial:
             return False
         if question.lacks_price:
-            reason = reason or providers.unpriced(call.model)
+            reason = reason or provider_access.unpriced(call.model)
         reason = reason or "This call could pass the budget, so it was not made."
         failure = CallFailed(reason, was_sent=False)
         self._came.answers.append(CallAnswer(question, failure=failure))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from judge_eval.prompts.parse import ParsedVerdict
+from judge_eval.judging.prompts.parse import ParsedVerdict
 from voting.items.choices import SWAPPED, short_name
 
 

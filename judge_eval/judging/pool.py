@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 
-from judge_eval.providers import protocols
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, providers
-from judge_eval.runs.requests import ModelName, ModelQuestion
-from judge_eval.runs.results import CallAnswer, least_wait
+from judge_eval.judging import leases, provider_access
+from judge_eval.judging.providers import protocols
+from judge_eval.judging.providers.errors import CallFailed
+from judge_eval.judging.requests import ModelName, ModelQuestion
+from judge_eval.judging.results import CallAnswer, least_wait
 
 logger = logging.getLogger(__name__)
 
@@ -221,7 +221,7 @@ class Pool:
 def ask(question: ModelQuestion) -> CallAnswer:
     """Ask, and return what came; it raises nothing."""
     try:
-        endpoint = providers.endpoint_of(question.provider)
+        endpoint = provider_access.endpoint_of(question.provider)
         reply = protocols.ask(question.provider.protocol, endpoint, question.request)
         return CallAnswer(question, reply=reply)
     except CallFailed as failure:

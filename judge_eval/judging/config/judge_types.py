@@ -12,8 +12,8 @@ from pydantic import Field
 
 from humanjudge.core.extensions import Extension, Registry
 from humanjudge.core.validation import Part, Storable
-from judge_eval.config.modes import Helpers, Mistake, NoOptions, Output
-from judge_eval.config.run_config import ONE_MODEL, JudgePart, JudgeSpec
+from judge_eval.judging.config.modes import Helpers, Mistake, NoOptions, Output
+from judge_eval.judging.config.run_config import ONE_MODEL, JudgePart, JudgeSpec
 
 Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 

@@ -7,11 +7,11 @@ from django.utils import timezone
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import ConfigError, ConfigInvalid
-from judge_eval.config.judge_types import JUDGE_TYPES
-from judge_eval.config.run_config import RunConfig
-from judge_eval.config.validate_run import TURNED_OFF, absence_reason, absent, validate_run
+from judge_eval.judging.config.judge_types import JUDGE_TYPES
+from judge_eval.judging.config.run_config import RunConfig
+from judge_eval.judging.config.validate_run import TURNED_OFF, absence_reason, absent, validate_run
+from judge_eval.judging.providers.protocols import PROTOCOLS
 from judge_eval.models import Extension, Provider, Run
-from judge_eval.providers.protocols import PROTOCOLS
 from judge_eval.selectors import switched_off
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.providers.errors import (
+from judge_eval.judging.providers.errors import (
     RAW_LIMIT,
     CallFailed,
     as_text,
@@ -17,7 +17,7 @@ from judge_eval.providers.errors import (
     readable,
     refusal_of,
 )
-from judge_eval.providers.transport import ConnectionLine
+from judge_eval.judging.providers.transport import ConnectionLine
 
 CLIENTS = 32
 # What is refused and is no field: a message of the role, and a reply that comes whole.

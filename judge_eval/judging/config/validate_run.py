@@ -8,10 +8,10 @@ from humanjudge.core.extensions import Extension, HookFailed, calling
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import excerpt
 from humanjudge.core.validation import ConfigError, ConfigInvalid, Part, Place, meant, validated
-from judge_eval.baselines import BASELINES, MOST_FREQUENT, is_baseline
-from judge_eval.config.judge_types import JUDGE_TYPES
-from judge_eval.config.modes import MODES, Mistake
-from judge_eval.config.run_config import (
+from judge_eval.judging.baselines import BASELINES, MOST_FREQUENT, is_baseline
+from judge_eval.judging.config.judge_types import JUDGE_TYPES
+from judge_eval.judging.config.modes import MODES, Mistake
+from judge_eval.judging.config.run_config import (
     BASELINE,
     JUDGE_EVAL,
     NO_OTHERS,

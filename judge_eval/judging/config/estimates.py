@@ -12,8 +12,8 @@ from typing import Annotated, Final
 from pydantic import Field, PlainSerializer
 
 from humanjudge.core.validation import INTEGER, Part
-from judge_eval.config.run_config import JudgeSpec, RunConfig
-from judge_eval.prompts.judge import Message, messages
+from judge_eval.judging.config.run_config import JudgeSpec, RunConfig
+from judge_eval.judging.prompts.judge import Message, messages
 from voting.items.conversations import messages_of
 
 # Our pictures measure at most 1024 x 1024. Published rules then give 765 tokens (GPT-4o), 1,032
@@ -93,7 +93,7 @@ class Estimate:
 def plan(config: RunConfig) -> Plan:
     """Count what a run will make.
 
-    >>> from judge_eval.config.run_config import parse
+    >>> from judge_eval.judging.config.run_config import parse
     >>> config = {"name": "r", "models": ["m", "n"], "judges": ["j", "random"], "prompts": ["p"]}
     >>> plan(parse(config))
     Plan(generations=2, pairs=1, verdict_calls=2)

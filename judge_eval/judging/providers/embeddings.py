@@ -12,8 +12,8 @@ import numpy.typing as npt
 from pydantic import Field, Strict, TypeAdapter, ValidationError
 
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.providers.chat import Endpoint, exchange
-from judge_eval.providers.errors import CallFailed, malformed
+from judge_eval.judging.providers.chat import Endpoint, exchange
+from judge_eval.judging.providers.errors import CallFailed, malformed
 from judge_eval.stats.similarity import EmbeddingFailed
 
 Row: TypeAlias = npt.NDArray[np.float64] | EmbeddingFailed

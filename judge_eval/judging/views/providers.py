@@ -15,11 +15,11 @@ from pydantic import RootModel
 
 from humanjudge.core.http import Context, HtmxRequest, Problem, problem
 from humanjudge.core.validation import ConfigInvalid, Name, validated
-from judge_eval.config.estimates import Price
-from judge_eval.config.run_config import DEFAULT_PROVIDER
+from judge_eval.judging import provider_access, trial
+from judge_eval.judging.config.estimates import Price
+from judge_eval.judging.config.run_config import DEFAULT_PROVIDER
+from judge_eval.judging.providers.protocols import OPENAI_COMPATIBLE, PROTOCOLS
 from judge_eval.models import Call, Judge, Provider, Run
-from judge_eval.providers.protocols import OPENAI_COMPATIBLE, PROTOCOLS
-from judge_eval.runs import providers, trial
 from judge_eval.runs.lifecycle import LifecycleRefused
 from voting.access.roles import (
     can_administer,
@@ -89,14 +89,14 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     )
     if not may_change:
         require_anywhere(request, "run")
-    offered = providers.offered_to(request.user)
+    offered = provider_access.offered_to(request.user)
     if name := request.GET.get("trial", ""):
         provider = get_object_or_404(offered, name=name)
         return render(
             request, "judge_eval/_provider_trial.html", {"each": _provider_row(provider, [])}
         )
     # The one that the settings describe is a row from now on.
-    providers.find(DEFAULT_PROVIDER, None)
+    provider_access.find(DEFAULT_PROVIDER, None)
     mine = Run.objects.filter(queue__project__in=projects_where(request.user, "see calls"))
     newest = list(mine.order_by("-created_at").values_list("pk", flat=True)[:NEWEST_RUNS])
     judges = Judge.objects.filter(run__in=newest)
@@ -117,7 +117,7 @@ def _provider_row(provider: Provider, models: list[str]) -> Context:
     is_answered = call is not None and call.state == Call.State.DONE
     return {
         "provider": provider,
-        "lacks_key": providers.lacks_key(provider),
+        "lacks_key": provider_access.lacks_key(provider),
         "key": f"{provider.key_variable} is set" if provider.key_variable else "no key is named",
         "models": names,
         "model": call.model if call else next(iter(names), ""),
@@ -139,7 +139,7 @@ def edit_provider(request: HtmxRequest, provider_id: int | None = None) -> HttpR
     posted = request.POST if request.method == "POST" else None
     form = ProviderForm(posted, instance=provider, label_suffix="")
     if form.is_valid():
-        providers.save(provider, form.changed_data, user_of(request))
+        provider_access.save(provider, form.changed_data, user_of(request))
         messages.success(request, f"{provider} is saved. Try it with one of its models.")
         return redirect(f"{reverse('providers')}#provider-{provider}")
     if form.has_error("key_variable"):
@@ -154,9 +154,9 @@ def edit_provider(request: HtmxRequest, provider_id: int | None = None) -> HttpR
 def try_provider(request: HtmxRequest, name: str) -> HttpResponse:
     """Spend a few tokens where one may: an installation's provider is for whoever runs anything."""
     require_anywhere(request, "run")
-    provider = providers.offered_to(request.user).filter(name=name).first()
+    provider = provider_access.offered_to(request.user).filter(name=name).first()
     if provider is None:
-        raise Problem(404, providers.no_such(name))
+        raise Problem(404, provider_access.no_such(name))
     model = request.POST.get("model", "").strip()
     if not 0 < len(model) <= MOST_LETTERS or "\x00" in model:
         raise Problem(422, "model: the name of a model, as its provider calls it, is needed.")
