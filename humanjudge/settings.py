@@ -226,10 +226,10 @@ LEDGER_PROJECTIONS = [
     "voting.ledger.groups.VoterGroups",
     "voting.ballot.tuning.Halves",
     "voting.ledger.counts.VoteCounts",
-    "judge_eval.ratings.projection.JudgeElo",
+    "judge_eval.ledger.projection.JudgeElo",
     "reports.quality.projection.QualityScore",
     "reports.review.projection.ReviewList",
-    "judge_eval.objects.Objects",
+    "judge_eval.ledger.objects.Objects",
     "reports.report.stored.StoredFigures",
 ]
 
@@ -248,7 +248,7 @@ RUN_IN_USE = "reports.grandjury.selectors.deletion_obstacle"
 # What is told of what happens in a project: see humanjudge.core.domain_events.
 ANNOUNCE = "reports.webhooks.services.announce"
 # Who writes it into the ledger when the settings of queues, or their project's name, are changed.
-RECORD_QUEUES = "judge_eval.objects.record_changed_queues"
+RECORD_QUEUES = "judge_eval.ledger.objects.record_changed_queues"
 
 # Networks with private addresses that webhooks may be sent to, without TLS too.
 WEBHOOK_ALLOW_PRIVATE: list[str] = env.list("WEBHOOK_ALLOW_PRIVATE", [])

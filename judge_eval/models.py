@@ -142,7 +142,7 @@ class Run(models.Model):
     anchors_a_day = models.PositiveSmallIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, editable=False)
-    # For the hashes of its rows in the ledger: see judge_eval.objects. Public bundles have only the
+    # For the hashes of its rows in the ledger: see judge_eval.ledger.objects. Public bundles have only the
     # first; a run that one of them brought has no private one.
     salt = models.CharField(max_length=32, default=new_salt, editable=False)
     private_salt = models.CharField(max_length=32, default=new_salt, blank=True, editable=False)
@@ -585,7 +585,7 @@ class ExtensionValue(models.Model):
 
 
 class JudgeRating(models.Model):
-    """A judge's standing; judge_eval.ratings.projection makes it from the ledger alone."""
+    """A judge's standing; judge_eval.ledger.projection makes it from the ledger alone."""
 
     judge = models.OneToOneField(Judge, models.CASCADE, primary_key=True, related_name="rating")
     # Of a judge that plays no game the start; `stats.elo.players` says who plays.

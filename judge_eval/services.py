@@ -22,8 +22,8 @@ from judge_eval.judging.config.judge_types import JUDGE_TYPES
 from judge_eval.judging.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
 from judge_eval.judging.prompts.request_hash import judge_fingerprint
 from judge_eval.judging.providers.chat import left_out
+from judge_eval.ledger.objects import record_changed_queues, record_objects
 from judge_eval.models import Board, Judge, JudgeRating, Provider, Run, Verdict
-from judge_eval.objects import record_changed_queues, record_objects
 from voting.ballot.tuning import is_held_out
 from voting.curating.services import votes_for
 from voting.items.choices import DEFAULT_BALLOT

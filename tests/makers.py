@@ -12,8 +12,8 @@ from django.utils import timezone
 from PIL import Image
 
 from judge_eval.judging.verdicts import record_changed, verdicts_entry
+from judge_eval.ledger.objects import record_objects
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.objects import record_objects
 from voting.access.keys import create_key
 from voting.ballot.assignment import ballot_for
 from voting.ballot.services import cast_vote, skip

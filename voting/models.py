@@ -300,7 +300,7 @@ class Item(models.Model):
     # Sums of the votes' values, in millionths, and of the squares of these.
     value_sum = models.PositiveBigIntegerField(default=0, editable=False)
     value_squares = models.PositiveBigIntegerField(default=0, editable=False)
-    # How many judges answered so, baselines left aside; kept by judge_eval.ratings.projection.
+    # How many judges answered so, baselines left aside; kept by judge_eval.ledger.projection.
     answers_a = models.PositiveIntegerField(default=0, editable=False)
     answers_b = models.PositiveIntegerField(default=0, editable=False)
     answers_tie = models.PositiveIntegerField(default=0, editable=False)

@@ -277,7 +277,7 @@ class VoteEntry(_Sealed):
 
 
 class ObjectPayload(BaseModel):
-    """The hashes of a run or a judge, see `judge_eval.objects`."""
+    """The hashes of a run or a judge, see `judge_eval.ledger.objects`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

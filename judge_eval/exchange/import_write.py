@@ -40,8 +40,8 @@ from judge_eval.exchange.question import NONE_OF, Columns, question_of
 from judge_eval.judging.baselines import BLIND, LONGER_HIGHER, names_for, names_for_single
 from judge_eval.judging.config.run_config import RUBRICS, SINGLE_RUBRICS
 from judge_eval.judging.verdicts import answer_of_baseline, changed_entries, open_those_final
+from judge_eval.ledger.objects import record_objects, verdicts_by_item
 from judge_eval.models import Board, Import, Judge, Run, Verdict
-from judge_eval.objects import record_objects, verdicts_by_item
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs, mark_lacking
 from judge_eval.selectors import switched_off
 from judge_eval.services import (

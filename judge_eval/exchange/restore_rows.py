@@ -15,8 +15,8 @@ from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_steps import close_undrawn, give_pictures
 from judge_eval.exchange.question import Columns
 from judge_eval.judging.config import run_config
+from judge_eval.ledger.objects import UNASKED
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.objects import UNASKED
 from judge_eval.runs.lifecycle import mark_lacking
 from voting.items.order import fresh_turn
 from voting.ledger.decisions import EXCLUDED

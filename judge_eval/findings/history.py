@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
 
+from judge_eval.ledger.projection import SealedVerdict, untuned
 from judge_eval.models import Run
-from judge_eval.ratings.projection import SealedVerdict, untuned
 from judge_eval.stats.evidence_order import (
     NOBODY,
     Event,

@@ -15,8 +15,8 @@ from judge_eval.findings.filters import HALF, WHOLE_RUN, Parts, Slice
 from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.repeats import Repeats, repeats_of
+from judge_eval.ledger.objects import UNASKED
 from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
-from judge_eval.objects import UNASKED
 from judge_eval.selectors import (
     TUNED_ON,
     UNPRICED,

@@ -25,14 +25,14 @@ from judge_eval.judging.prompts.orders import CombinedVerdict, answer_in, majori
 from judge_eval.judging.prompts.parse import ParsedVerdict
 from judge_eval.judging.providers.errors import LEFT_OUT
 from judge_eval.judging.results import Fields, update_rows
-from judge_eval.models import REPEATED, REPEATS_APART, SAMPLES_APART, Call, Judge, Run, Verdict
-from judge_eval.objects import (
+from judge_eval.ledger.objects import (
     item_hashes,
     last_payloads,
     record_objects,
     verdict_hash,
     verdicts_by_item,
 )
+from judge_eval.models import REPEATED, REPEATS_APART, SAMPLES_APART, Call, Judge, Run, Verdict
 from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, couple_items, model_fingerprint
 from voting.items.choices import MILLION

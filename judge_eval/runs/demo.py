@@ -24,8 +24,8 @@ from judge_eval.demo.content import Kind, Labelled, Live, Study
 from judge_eval.judging.baselines import names_for, names_for_single
 from judge_eval.judging.results import Fields
 from judge_eval.judging.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdicts_entry
+from judge_eval.ledger.objects import record_objects
 from judge_eval.models import Board, Judge, Run, Verdict
-from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.services import add_judges, baseline, create_queue, create_run, imported_judge
 from voting.access.keys import create_key

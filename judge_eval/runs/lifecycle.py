@@ -29,8 +29,8 @@ from judge_eval.judging.config.run_config import (
 from judge_eval.judging.hook_api import RunPlanHelpers
 from judge_eval.judging.providers.errors import LEFT_OUT
 from judge_eval.judging.requests import ModelQuestion, answered_by_another
+from judge_eval.ledger.objects import record_objects
 from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
-from judge_eval.objects import record_objects
 from judge_eval.runs import state
 from judge_eval.runs.examples import OF_VARIANTS, with_examples
 from judge_eval.runs.progress import RETRIED

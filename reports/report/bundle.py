@@ -31,8 +31,8 @@ from judge_eval.exchange.bundle import BundleError, End
 from judge_eval.exchange.export import LedgerNotWhole, project_ledger, project_rows
 from judge_eval.exchange.restore import Restoring
 from judge_eval.findings.filters import WHOLE_RUN
+from judge_eval.ledger.objects import UNASKED, Objects, unsealed_verdicts
 from judge_eval.models import Findings, Import, Run, Verdict
-from judge_eval.objects import UNASKED, Objects, unsealed_verdicts
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from reports.report.compare import ABSENT, Difference, computed_again, unequal
 from reports.report.make import NotComputed, define_again, is_current, report_of

@@ -3,8 +3,8 @@
 import pytest
 from django.urls import reverse
 
+from judge_eval.ledger.objects import record_objects
 from judge_eval.models import Run
-from judge_eval.objects import record_objects
 from tests.helpers.imports import assert_whole, votes_of
 from tests.helpers.pages import text_of
 from tests.makers import (

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from django.db import models, transaction
 
 from judge_eval.findings.model import RunFindings
+from judge_eval.ledger.objects import COVERED, PRIVATE, record_objects
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
-from judge_eval.objects import COVERED, PRIVATE, record_objects
 from reports.report.not_covered import NOT_COVERED
 from tests.helpers.imports import assert_whole
 from tests.helpers.run_findings import compute

@@ -11,8 +11,8 @@ import pytest
 from django.core.cache import cache
 
 from judge_eval.exchange.export import export_run
+from judge_eval.ledger.objects import UNASKED, config_hash
 from judge_eval.models import Findings, Run, Verdict
-from judge_eval.objects import UNASKED, config_hash
 from judge_eval.runs import lifecycle
 from reports.report.bundle import LEDGER, REPORT, NotVerified, verify
 from reports.report.compare import unequal

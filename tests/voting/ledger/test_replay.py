@@ -89,7 +89,7 @@ def test_what_was_tampered_with_is_found_and_repaired():
 @pytest.mark.parametrize("chunk", [1, 2, 3])
 def test_votes_are_read_chunk_by_chunk_to_the_last(monkeypatch, chunk):
     run = a_voted_run()
-    monkeypatch.setattr("judge_eval.ratings.projection.CHUNK", chunk)
+    monkeypatch.setattr("judge_eval.ledger.projection.CHUNK", chunk)
     assert ledger.replay(run.queue.project, write=False) == []
     Checkpoint.objects.filter(run=run).delete()
     [lost] = ledger.replay(run.queue.project, write=True)

@@ -33,7 +33,7 @@ RUNS, PAIRS, VOTERS, JUDGES = 2, 3, 3, 3
 
 @pytest.fixture(autouse=True)
 def _checkpoints_within_batches(monkeypatch):
-    monkeypatch.setattr("judge_eval.ratings.projection.CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr("judge_eval.ledger.projection.CHECKPOINT_EVERY", 2)
 
 
 choices = st.sampled_from(["A", "B", "tie", "both_bad"])
