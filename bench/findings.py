@@ -90,7 +90,7 @@ def main() -> None:
 def measure() -> None:
     from django.db import connection
 
-    from judge_eval.findings import cache
+    from judge_eval.board import cache
     from judge_eval.models import Board, Findings, Run
     from tests.makers import make_judges, make_queue, make_voter
 

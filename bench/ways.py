@@ -89,7 +89,7 @@ def main() -> None:
 def follow_requests() -> None:
     from django.conf import settings
 
-    from judge_eval.findings.filters import TUNING_HALF
+    from judge_eval.board.filters import TUNING_HALF
     from judge_eval.models import Run
     from tests.helpers.every_page import EveryPage
     from tests.helpers.run_findings import compute, voted_run

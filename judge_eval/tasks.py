@@ -8,8 +8,8 @@ from celery.worker import state as celery
 from django.db import DatabaseError
 from django.utils import timezone
 
+from judge_eval.board import cache
 from judge_eval.exchange import import_jobs
-from judge_eval.findings import cache
 from judge_eval.judging import leases, trial, verdicts, worker
 from judge_eval.runs import deletion, drift, state
 from voting.pictures.store import render_picture

@@ -2,20 +2,9 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from humanjudge.core.http import on_demand
+from judge_eval.board.views import board, findings, invites, models, pairs, people, reveal
 from judge_eval.judging.views import calls, providers
-from judge_eval.pages import (
-    board,
-    draft,
-    exchange,
-    extensions,
-    findings,
-    generators,
-    invites,
-    pairs,
-    people,
-    reveal,
-    runs,
-)
+from judge_eval.pages import draft, exchange, extensions, runs
 from judge_eval.runs import lifecycle
 
 # Of what the page of exports showed; its files stay where they were.
@@ -23,7 +12,7 @@ _moved = RedirectView.as_view(
     pattern_name="run-data", permanent=True, http_method_names=["get", "head"]
 )
 # They compute with NumPy, which no other page needs.
-_alt = "judge_eval.pages.alt_test"
+_alt = "judge_eval.board.views.alt_test"
 _workshop = "judge_eval.pages.workshop"
 
 of_a_run = [
@@ -64,7 +53,7 @@ of_a_run = [
     path("pairs/<uuid:item_id>/", pairs.run_pair, name="run-pair"),
     path("alt-test/", on_demand(f"{_alt}.run_alt_test"), name="run-alt-test"),
     path("alt-test/items/", on_demand(f"{_alt}.run_items_needed"), name="run-items-needed"),
-    path("models/", generators.run_generators, name="run-models"),
+    path("models/", models.run_generators, name="run-models"),
     path("tables/<slug:table>.<slug:form>", findings.run_table, name="run-table"),
     path("charts/<slug:chart>.svg", findings.run_chart, name="run-chart"),
     path("people/", people.run_people, name="run-people"),

@@ -20,7 +20,7 @@ from humanjudge.core.http import Context, HtmxRequest, problem
 from humanjudge.core.tables import DASH
 from humanjudge.core.text import listed, number_of
 from judge_eval.access import refusal
-from judge_eval.findings.few import VotesFirst
+from judge_eval.board.few import VotesFirst
 from judge_eval.models import Findings, Judge, Run
 from judge_eval.runs import lifecycle
 from judge_eval.selectors import counts_as_judge, silent_models

@@ -14,10 +14,10 @@ from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import fixed, listed, number_of
 from humanjudge.core.validation import INTEGER, ConfigInvalid, Part, validated
 from judge_eval.api.access import KeyRouter, Prefix, key_of, run_of
-from judge_eval.api.votes import Computing, run_to_read
-from judge_eval.findings.cache import is_sealing, request_findings
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.model import JudgeFindings, RunFindings
+from judge_eval.board.api import Computing, run_to_read
+from judge_eval.board.cache import is_sealing, request_findings
+from judge_eval.board.filters import Slice
+from judge_eval.board.model import JudgeFindings, RunFindings
 from judge_eval.judging.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import drift

@@ -25,7 +25,8 @@ from judge_eval.api.access import (
     project_for,
     run_of,
 )
-from judge_eval.findings.few import require_votes_first
+from judge_eval.board.few import require_votes_first
+from judge_eval.board.voter_stats import figures_of, pace_of, people_of
 from judge_eval.judging import extension_check
 from judge_eval.judging.config.estimates import Estimate, Plan, plan
 from judge_eval.judging.config.run_config import JoiningJudges, RunConfig, Usd
@@ -33,7 +34,6 @@ from judge_eval.models import Judge, Run
 from judge_eval.runs import demo, exclusion, lifecycle
 from judge_eval.runs.progress import Cost, Work, progress_of
 from judge_eval.selectors import by_prefix
-from judge_eval.voter_stats import figures_of, pace_of, people_of
 from voting.access.roles import projects_where
 from voting.models import ApiKey, Item, Voter
 from voting.people.voters import voter_of_key

@@ -9,7 +9,7 @@ from ninja import Schema
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import Name, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
-from judge_eval.findings.few import require_votes_first
+from judge_eval.board.few import require_votes_first
 from judge_eval.findings.workshop import VariantFigure, tuning_figures
 from judge_eval.findings.workshop import look_at_held_out as look_at
 from judge_eval.judging.config.run_config import DEFAULT_PROVIDER, JoiningJudges

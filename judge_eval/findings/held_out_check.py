@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from judge_eval.findings.filters import HALF, HELD_OUT, Slice
+from judge_eval.board.filters import HALF, HELD_OUT, Slice
 from judge_eval.models import Judge, Run
 from voting.ballot import tuning
 from voting.items.kinds import is_ordered
@@ -58,8 +58,8 @@ def _compare(run: Run, judge: Judge, in_use: Judge, *, needed: int) -> HeldOutCh
     # They compute with NumPy, without which web servers start.
     import numpy as np
 
-    from judge_eval.findings.agreement import agreement_of
-    from judge_eval.findings.load import outcomes_of
+    from judge_eval.board.agreement import agreement_of
+    from judge_eval.board.load import outcomes_of
     from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, evidence, forecast
 
     outcomes = outcomes_of(run, Slice(HALF, HELD_OUT, run.queue.noun))

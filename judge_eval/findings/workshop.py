@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from judge_eval.findings.cache import findings_of, is_sealing
-from judge_eval.findings.filters import HALF, HELD_OUT, TUNING, TUNING_HALF, Slice
+from judge_eval.board.cache import findings_of, is_sealing
+from judge_eval.board.filters import HALF, HELD_OUT, TUNING, TUNING_HALF, Slice
+from judge_eval.board.model import RunFindings
 from judge_eval.findings.held_out_check import HeldOutCheck, check_held_out
-from judge_eval.findings.model import RunFindings
 from judge_eval.models import Judge, Run
 from judge_eval.stats.estimate import Share, best_first
 from voting.ballot import tuning
@@ -111,8 +111,8 @@ def look_at_held_out(run: Run, judge: Judge, voter: Voter | None = None) -> Held
 
 def _share(run: Run, judge: Judge, half: str) -> Share:
     # Computes with NumPy, without which web servers start.
-    from judge_eval.findings.agreement import agreement_of
-    from judge_eval.findings.load import outcomes_of
+    from judge_eval.board.agreement import agreement_of
+    from judge_eval.board.load import outcomes_of
 
     outcomes = outcomes_of(run, Slice(HALF, half, run.queue.noun))
     return agreement_of(outcomes).overall[outcomes.judges.index(judge)]

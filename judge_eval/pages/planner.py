@@ -17,8 +17,8 @@ from humanjudge.core.http import Context, Problem
 from humanjudge.core.ratelimit import RateLimit
 from humanjudge.core.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent
 from humanjudge.core.text import number_of
-from judge_eval.findings.corrected_table import LEAST_SAVING
-from judge_eval.findings.pictures import draw
+from judge_eval.board.corrected_table import LEAST_SAVING
+from judge_eval.board.pictures import draw
 from judge_eval.stats import items_needed
 from judge_eval.stats.planning import (
     MOST_ITEMS,

@@ -18,9 +18,10 @@ from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.tables import Cell, percent
 from humanjudge.core.text import listed, number_of
 from humanjudge.core.validation import ConfigInvalid, validated
-from judge_eval.findings.columns import share_cell
-from judge_eval.findings.disputed import outputs_beginning, pairs_beginning
-from judge_eval.findings.few import require_votes_first
+from judge_eval.board.columns import share_cell
+from judge_eval.board.disputed import outputs_beginning, pairs_beginning
+from judge_eval.board.few import require_votes_first
+from judge_eval.board.views.reveal import reason_on_screen
 from judge_eval.findings.held_out_check import check_held_out
 from judge_eval.findings.workshop import (
     TuningFigures,
@@ -39,7 +40,6 @@ from judge_eval.judging.config.run_config import (
 from judge_eval.judging.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
 from judge_eval.judging.requests import judge_question
 from judge_eval.models import Judge, Run
-from judge_eval.pages.reveal import reason_on_screen
 from judge_eval.pages.run_form import provider_names
 from judge_eval.pages.workshop_state import (
     Contender,

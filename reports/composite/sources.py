@@ -19,7 +19,7 @@ from django.db.models.functions import TruncQuarter
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import listed
 from humanjudge.core.validation import ConfigError, ConfigInvalid
-from judge_eval.findings.filters import WHOLE_RUN, Slice
+from judge_eval.board.filters import WHOLE_RUN, Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.selectors import counts_as_judge
 from reports.composite.compute import Tally, quarter_of

@@ -20,9 +20,9 @@ from django.views.decorators.http import require_safe
 from humanjudge.core.charts.plot import Plot
 from humanjudge.core.http import Context
 from humanjudge.core.text import number_of
-from judge_eval.findings.cache import request_findings
-from judge_eval.findings.model import RunFindings
-from judge_eval.findings.pictures import plot_of
+from judge_eval.board.cache import request_findings
+from judge_eval.board.model import RunFindings
+from judge_eval.board.pictures import plot_of
 from judge_eval.models import Findings, Run
 from judge_eval.runs.demo import FIRST_START, FIRST_STUDY
 from judge_eval.selectors import silent_models

@@ -17,8 +17,8 @@ from humanjudge.core.http import Context, Problem
 from humanjudge.core.listing import Column, Listing
 from humanjudge.core.tables import DASH, Cell, name_cell
 from humanjudge.core.text import listed
-from judge_eval.findings.cache import set_families
-from judge_eval.findings.families import parse_families
+from judge_eval.board.cache import set_families
+from judge_eval.board.families import parse_families
 from judge_eval.runs.deletion import replies_older_than, set_retention
 from reports.grandjury.pages import show_secret
 from reports.projects.page_header import project_action, project_page

@@ -9,7 +9,7 @@ from ninja import Schema
 
 from humanjudge.core.validation import ConfigInvalid, Part, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, keep_blind, key_of, project_of
-from judge_eval.findings.few import require_votes_first_in_project
+from judge_eval.board.few import require_votes_first_in_project
 from judge_eval.models import Run
 from judge_eval.stats.estimate import wilson
 from reports.models import Quality

@@ -18,7 +18,7 @@ from humanjudge.core.tables import (
     percent,
     percent_span,
 )
-from judge_eval.findings.tables import NO_GROUP
+from judge_eval.board.tables import NO_GROUP
 from judge_eval.stats.estimate import wilson
 from reports.quality.projection import CHUNK, SERIES, Microseconds, Settings, votes_in_time
 from reports.quality.score import FoldState, folding, half_life, start_weight, time_of

@@ -12,7 +12,7 @@ from ninja.errors import HttpError
 from humanjudge.core.validation import INTEGER, Name, Part, json_schema
 from judge_eval.access import can
 from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, project_of, run_of
-from judge_eval.findings.few import require_votes_first
+from judge_eval.board.few import require_votes_first
 from judge_eval.models import Run
 from judge_eval.selectors import by_prefix
 from reports.models import ScoreReport, Share

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator
 from math import isclose
 from typing import Any, Final, NamedTuple
 
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.model import FormerClaims, RunFindings
+from judge_eval.board.filters import Slice
+from judge_eval.board.model import FormerClaims, RunFindings
 from judge_eval.models import Run
 from reports.report.not_covered import NOT_COMPARED
 from voting.items.kinds import kind_of
@@ -34,10 +34,10 @@ def computed_again(run: Run, reported: RunFindings | None, part: str = "") -> Ru
     That is whether judges repeat themselves and which claims were made before: sentences tell it.
     """
     # Web processes import this module and never compute.
-    from judge_eval.findings.claims import REASONS
-    from judge_eval.findings.compute import findings
-    from judge_eval.findings.load import outcomes_of
-    from judge_eval.findings.repeats import Repeats
+    from judge_eval.board.claims import REASONS
+    from judge_eval.board.compute import findings
+    from judge_eval.board.load import outcomes_of
+    from judge_eval.board.repeats import Repeats
 
     outcomes = outcomes_of(run, Slice.stored(part, kind_of(run.queue).noun))
     if reported is None:

@@ -14,9 +14,9 @@ from django.utils import timezone
 from humanjudge.core.charts.time_graph import votes_graph
 from humanjudge.core.tables import as_csv, percent, percent_span
 from humanjudge.core.text import number_of
-from judge_eval.findings.columns import Value, file_rows
-from judge_eval.findings.model import WINNER, RunFindings
-from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, draw, graph_of
+from judge_eval.board.columns import Value, file_rows
+from judge_eval.board.model import WINNER, RunFindings
+from judge_eval.board.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, draw, graph_of
 from judge_eval.stats.estimate import Estimate, wilson
 from reports.models import Quality
 from reports.quality.views import TITLES, pass_rate_in_words

@@ -14,11 +14,11 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum, 
 from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
-from judge_eval.findings.disputed import disputed_pairs
-from judge_eval.findings.filters import WHOLE_RUN
-from judge_eval.findings.model import RunFindings
+from judge_eval.board.disputed import disputed_pairs
+from judge_eval.board.filters import WHOLE_RUN
+from judge_eval.board.model import RunFindings
+from judge_eval.board.voter_stats import HOUR, votes_over_time
 from judge_eval.models import Board, Findings, JudgeRating, Run, Verdict
-from judge_eval.voter_stats import HOUR, votes_over_time
 from reports.models import CompositeDefinition, Quality, Review
 from reports.quality.groups import quality_of_groups
 from reports.quality.parameters import parameters_of

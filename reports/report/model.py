@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from humanjudge.core.charts.time_graph import Point, QualityGraph, quality_graph
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import number_of
-from judge_eval.findings.model import RunFindings
+from judge_eval.board.model import RunFindings
 from reports.quality.groups import QualityOfGroup
 from reports.quality.score import start_weight
 

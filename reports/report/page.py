@@ -9,13 +9,13 @@ from humanjudge.core.http import Context
 from humanjudge.core.listing import Column, Listing
 from humanjudge.core.tables import DASH, Cell, Head, Row, Table, name_cell, percent, percent_span
 from humanjudge.core.text import fixed, listed, number_of
-from judge_eval.findings.columns import MAIN_COLUMNS, Value, elo_cell
-from judge_eval.findings.corrected_table import corrected_rates
-from judge_eval.findings.generator_boards import boards_of, pass_rates_table
-from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, on_page, plot_of
-from judge_eval.findings.ranking import elo_of
-from judge_eval.findings.tables import (
+from judge_eval.board.columns import MAIN_COLUMNS, Value, elo_cell
+from judge_eval.board.corrected_table import corrected_rates
+from judge_eval.board.generator_boards import boards_of, pass_rates_table
+from judge_eval.board.model import JudgeFindings
+from judge_eval.board.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, on_page, plot_of
+from judge_eval.board.ranking import elo_of
+from judge_eval.board.tables import (
     BASELINE,
     TUNED,
     RowFigures,

@@ -29,7 +29,7 @@ from humanjudge.core.validation import (
 
 # Of its names only what is used is imported: web servers check configurations and compute nothing.
 from judge_eval import stats
-from judge_eval.findings.filters import LONGEST, WHOLE_RUN, Slice
+from judge_eval.board.filters import LONGEST, WHOLE_RUN, Slice
 from judge_eval.judging.config.validate_run import absence_reason
 
 MOST_METRICS: Final = 100

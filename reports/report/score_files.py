@@ -29,8 +29,8 @@ from humanjudge.core.charts.matplot import Chart, pictures
 from humanjudge.core.charts.score_charts import Versus, bars, grouped, lines
 from humanjudge.core.charts.style import GivenStyle, StyleRefused
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.findings.load import RunLabels, labels_of
-from judge_eval.findings.model import WINNER
+from judge_eval.board.load import RunLabels, labels_of
+from judge_eval.board.model import WINNER
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import (
     PASSES,

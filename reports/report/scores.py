@@ -25,9 +25,9 @@ from humanjudge.celery import enqueue
 from humanjudge.core import leases
 from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.findings.cache import parts_of
-from judge_eval.findings.few import require_votes_first
-from judge_eval.findings.filters import Slice
+from judge_eval.board.cache import parts_of
+from judge_eval.board.few import require_votes_first
+from judge_eval.board.filters import Slice
 from judge_eval.models import Run
 from judge_eval.selectors import switched_off
 from judge_eval.web import run_action, run_page

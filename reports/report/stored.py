@@ -10,7 +10,7 @@ from django.db.models import F
 from pydantic import ValidationError
 
 from humanjudge.core.text import number_of
-from judge_eval.findings.model import RunFindings
+from judge_eval.board.model import RunFindings
 from judge_eval.models import Findings, Run
 from reports.models import Share
 from reports.report.bundle import NoBundle, bundle_file

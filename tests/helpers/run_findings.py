@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from judge_eval.findings import cache
+from judge_eval.board import cache
 from judge_eval.models import Findings, Judge
 from tests.helpers.waiting import eventually
 from tests.makers import make_many_votes, make_run, make_voter, pairs_of, seal_all

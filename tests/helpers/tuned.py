@@ -1,6 +1,6 @@
 """Runs that are open for tuning, with votes, and variants that join them."""
 
-from judge_eval.findings.filters import TUNING_HALF
+from judge_eval.board.filters import TUNING_HALF
 from judge_eval.findings.workshop import tuning_figures
 from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.models import Run

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.findings.cache import is_readable
+from judge_eval.board.cache import is_readable
 from judge_eval.runs.deletion import outputs_of
 from judge_eval.selectors import used_pictures
 from reports.report.links import make_share

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from judge_eval.findings import cache
+from judge_eval.board import cache
 
 
 class Command(BaseCommand):

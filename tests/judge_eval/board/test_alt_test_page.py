@@ -6,12 +6,12 @@ import pytest
 from django.test import Client
 
 from humanjudge.core.ratelimit import RateLimit
-from judge_eval.findings.alt_test import answers_of
-from judge_eval.findings.filters import WHOLE_RUN
-from judge_eval.findings.model import AltTest, AltTestJudge
+from judge_eval.board.alt_test import answers_of
+from judge_eval.board.filters import WHOLE_RUN
+from judge_eval.board.model import AltTest, AltTestJudge
+from judge_eval.board.views import alt_test
+from judge_eval.board.views.alt_test import panel_of
 from judge_eval.models import Findings, Run
-from judge_eval.pages import alt_test
-from judge_eval.pages.alt_test import panel_of
 from tests.helpers.imports import imported
 from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute, voted_run

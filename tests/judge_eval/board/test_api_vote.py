@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from judge_eval.api.votes import limit
+from judge_eval.board.api import limit
 from judge_eval.models import Checkpoint
 from tests.makers import key_client, make_key, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.ballot.services import undo_last_vote

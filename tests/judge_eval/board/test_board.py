@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from judge_eval.findings.filters import WHOLE_RUN
-from judge_eval.findings.model import RunFindings
+from judge_eval.board.filters import WHOLE_RUN
+from judge_eval.board.model import RunFindings
+from judge_eval.board.views.board import _headline
 from judge_eval.models import Findings
-from judge_eval.pages.board import _headline
 from judge_eval.stats.points import BoardPoint
 from tests.helpers.board_rows import cells_of, words_in
 from tests.helpers.boards import BOARDS

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from humanjudge.core.tables import DASH
-from judge_eval.findings.columns import (
+from judge_eval.board.columns import (
     COLUMNS,
     FILE_COLUMNS,
     MAIN_COLUMNS,
@@ -14,8 +14,8 @@ from judge_eval.findings.columns import (
     people_file_row,
     terminal_row,
 )
-from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.ranking import UNUSUAL, elo_of
+from judge_eval.board.model import JudgeFindings
+from judge_eval.board.ranking import UNUSUAL, elo_of
 from judge_eval.stats.bradley_terry import NO_GAMES
 from judge_eval.stats.elo import ALONE, BASELINE
 from judge_eval.stats.estimate import Rating, Share

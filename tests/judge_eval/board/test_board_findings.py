@@ -12,10 +12,10 @@ from django.test import Client
 from django.utils import timezone
 
 from humanjudge.core.tables import DASH
-from judge_eval.findings import cache
-from judge_eval.findings.columns import PENDING
+from judge_eval.board import cache
+from judge_eval.board.columns import PENDING
+from judge_eval.board.views.board import MOST_DISPUTED, MOST_IN_FRONT
 from judge_eval.models import Findings, Judge, JudgeRating, Run
-from judge_eval.pages.board import MOST_DISPUTED, MOST_IN_FRONT
 from reports.report.links import make_share
 from tests.helpers.board_rows import (
     PAIRS,

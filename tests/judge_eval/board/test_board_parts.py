@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from judge_eval.findings import cache
+from judge_eval.board import cache
 from judge_eval.models import Findings
 from tests.helpers.board_rows import (
     board_of,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from judge_eval.findings import history
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.load import outcomes_of
+from judge_eval.board import history
+from judge_eval.board.filters import Slice
+from judge_eval.board.load import outcomes_of
 from judge_eval.judging.verdicts import verdicts_entry
 from judge_eval.models import Verdict
 from judge_eval.stats.evidence_order import (

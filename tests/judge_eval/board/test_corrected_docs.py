@@ -5,7 +5,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from judge_eval.findings.model import GeneratorRates, JudgeRates
+from judge_eval.board.model import GeneratorRates, JudgeRates
 from judge_eval.stats.estimate import Corrected
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "corrected.md"

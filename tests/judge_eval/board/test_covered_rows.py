@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import models, transaction
 
-from judge_eval.findings.model import RunFindings
+from judge_eval.board.model import RunFindings
 from judge_eval.ledger.objects import COVERED, PRIVATE, record_objects
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from reports.report.not_covered import NOT_COVERED

@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.api.votes import results_of
-from judge_eval.findings import alt_test, cache
-from judge_eval.findings import compute as compute_module
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.model import RunFindings
-from judge_eval.findings.pictures import chart_names, on_page
+from judge_eval.board import alt_test, cache
+from judge_eval.board import compute as compute_module
+from judge_eval.board.api import results_of
+from judge_eval.board.filters import Slice
+from judge_eval.board.model import RunFindings
+from judge_eval.board.pictures import chart_names, on_page
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from judge_eval.stats.elo import SILENT
 from judge_eval.tasks import refresh_findings

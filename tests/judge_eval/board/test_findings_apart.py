@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from judge_eval.findings import cache
+from judge_eval.board import cache
 from judge_eval.models import Board, Findings
 from judge_eval.tasks import compute_findings, refresh_findings
 from tests.helpers.board_rows import make_studied_run

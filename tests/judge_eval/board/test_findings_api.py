@@ -3,8 +3,8 @@
 import pytest
 from django.test import Client
 
-from judge_eval.api.votes import Ready
-from judge_eval.findings import cache
+from judge_eval.board import cache
+from judge_eval.board.api import Ready
 from judge_eval.models import Findings
 from tests.helpers.pages import HTMX
 from tests.helpers.run_findings import compute, voted_run

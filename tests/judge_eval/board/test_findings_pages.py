@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from humanjudge.cli.lines import findings_lines
-from judge_eval.findings.cache import compute as compute_once
+from judge_eval.board.cache import compute as compute_once
 from judge_eval.models import Findings, Run
 from reports.report.links import make_share
 from tests.helpers.board_rows import board_of

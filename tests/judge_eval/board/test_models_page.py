@@ -7,8 +7,8 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from judge_eval.findings.generator_boards import boards_of
-from judge_eval.findings.model import MOST_MODELS, Models
+from judge_eval.board.generator_boards import boards_of
+from judge_eval.board.model import MOST_MODELS, Models
 from judge_eval.models import Findings
 from judge_eval.stats.estimate import ModelBoard, Rating
 from tests.helpers import imports

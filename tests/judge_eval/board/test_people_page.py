@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval import voter_stats
-from judge_eval.findings import cache
+from judge_eval.board import cache, voter_stats
+from judge_eval.board.voter_stats import VotingPace, count_votes, figures_of, pace_of, people_of
 from judge_eval.models import Board, Run
-from judge_eval.voter_stats import VotingPace, count_votes, figures_of, pace_of, people_of
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (

@@ -10,11 +10,11 @@ from django.urls import reverse
 
 from humanjudge.cli.lines import result_lines
 from humanjudge.core.tables import DASH
+from judge_eval.board.load import labels_of
+from judge_eval.board.model import WINNER
+from judge_eval.board.ranking import IN_FILE
 from judge_eval.demo import content
 from judge_eval.demo.content import PANDALM, XSTEST
-from judge_eval.findings.load import labels_of
-from judge_eval.findings.model import WINNER
-from judge_eval.findings.ranking import IN_FILE
 from judge_eval.models import Findings, JudgeRating, Verdict
 from judge_eval.runs import lifecycle
 from judge_eval.runs.demo import make_published

@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from judge_eval.findings.agreement import agreement_of
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.load import outcomes_of
+from judge_eval.board.agreement import agreement_of
+from judge_eval.board.filters import Slice
+from judge_eval.board.load import outcomes_of
 from judge_eval.judging.verdicts import open_those_final
 from judge_eval.models import Verdict
 from tests.helpers.concurrent_calls import together

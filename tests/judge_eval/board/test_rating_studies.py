@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from humanjudge.cli.lines import result_lines
+from judge_eval.board.model import RunFindings
 from judge_eval.exchange.export import export_run
-from judge_eval.findings.model import RunFindings
 from reports.report.bundle import verify
 from reports.report.links import make_share
 from tests.helpers import oracles

@@ -5,10 +5,10 @@ import json
 import pytest
 from django.urls import reverse
 
+from judge_eval.board.views.findings import TABLES
 from judge_eval.exchange.export_files import FORMATS
 from judge_eval.judging.verdicts import settle
 from judge_eval.models import REPEATED, REPEATS_APART, Call, Judge, JudgeRating, Run, Verdict
-from judge_eval.pages.findings import TABLES
 from reports.report.make import report_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import make_calls, make_config

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from humanjudge.cli.main import main
-from judge_eval.findings.model import RunFindings
+from judge_eval.board.model import RunFindings
 from judge_eval.models import Findings, Judge
 from tests.helpers.run_findings import compute, voted_run
 from tests.judge_eval.gate.test_gate import head_of

@@ -2,12 +2,12 @@
 
 import pytest
 
+from judge_eval.board.filters import Slice
+from judge_eval.board.load import labels_of
+from judge_eval.board.views.reveal import judge_lines
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.import_report import ImportOptions
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.load import labels_of
 from judge_eval.models import Verdict
-from judge_eval.pages.reveal import judge_lines
 from reports.composite.config import parse
 from reports.composite.sources import Outputs
 from tests.helpers.bundles import empty_the_instance, facts_of, findings_of, restored

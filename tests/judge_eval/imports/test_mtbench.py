@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 from django.utils import timezone
 
-from judge_eval.findings import cache
-from judge_eval.findings.load import labels_of
-from judge_eval.findings.model import WINNER
+from judge_eval.board import cache
+from judge_eval.board.load import labels_of
+from judge_eval.board.model import WINNER
 from judge_eval.models import Findings, Verdict
 from judge_eval.stats import AltTestScorer, MetricConfig, score
 from tests.helpers.bundles import facts_of, numbers_of

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from judge_eval.board.load import outcomes_of
 from judge_eval.demo.content import DemoOutput, DemoPrompt
-from judge_eval.findings.load import outcomes_of
 from judge_eval.judging import verdicts
 from judge_eval.judging.baselines import names_for
 from judge_eval.models import Judge, JudgeRating, Run, Verdict

@@ -3,8 +3,8 @@
 import pytest
 from django.test import Client
 
+from judge_eval.board.views.pairs import picks_of
 from judge_eval.models import Call, Judge, Verdict
-from judge_eval.pages.pairs import picks_of
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_rows import first_verdict, make_asked_run, make_calls
 from tests.judge_eval.runs.test_run_pages import a_voting_evaluator, rows_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.load import labels_of
+from judge_eval.board.filters import Slice
+from judge_eval.board.load import labels_of
 from judge_eval.models import Judge
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.makers import make_exposure, make_run, make_vote, make_voter, pairs_of, seal_all

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval.findings.load import labels_of, outcomes_of
+from judge_eval.board.load import labels_of, outcomes_of
 from judge_eval.judging import verdicts
 from judge_eval.models import Call, JudgeRating, Verdict
 from tests.helpers.run_findings import compute

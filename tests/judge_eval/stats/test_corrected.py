@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judge_eval.findings.corrected_table import LEAST_SAVING
+from judge_eval.board.corrected_table import LEAST_SAVING
 from judge_eval.stats import corrected as module
 from judge_eval.stats.corrected import (
     Grades,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.findings.model import RunFindings
+from judge_eval.board.model import RunFindings
 from judge_eval.stats.claims import claims, first_claim, too_few
 from judge_eval.stats.evidence_order import NOBODY, ItemOpened, VoteCast, enter
 from judge_eval.stats.wording import Words, odds

@@ -15,8 +15,8 @@ from django.core.management import CommandError, call_command, get_commands
 from django.urls import reverse
 from django.utils import timezone
 
+from judge_eval.board.views.findings import TABLES
 from judge_eval.exchange.export_files import FORMATS
-from judge_eval.pages.findings import TABLES
 from judge_eval.runs import variants
 from reports.models import Delivery
 from reports.webhooks.services import make_webhook

@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from humanjudge.cli import lines
 from humanjudge.core.http import Problem
-from judge_eval.api.votes import results_of
+from judge_eval.board.api import results_of
+from judge_eval.board.cache import request_findings
 from judge_eval.exchange.export import export_run
-from judge_eval.findings.cache import request_findings
 from judge_eval.findings.held_out_check import HeldOutCheck, check_held_out
 from judge_eval.findings.workshop import look_at_held_out
 from judge_eval.judging.baselines import names_asked, names_for

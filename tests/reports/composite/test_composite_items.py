@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.findings.filters import Slice
+from judge_eval.board.filters import Slice
 from judge_eval.models import Judge, Verdict
 from reports.composite.compute import Tally
 from reports.composite.config import CompositeConfig, Weight, parse

@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from judge_eval.findings.model import RunFindings
+from judge_eval.board.model import RunFindings
 from judge_eval.models import (
     REPEATS_APART,
     Call,

@@ -11,8 +11,8 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from judge_eval.board.voter_stats import figures_of
 from judge_eval.models import Board, JudgeRating
-from judge_eval.voter_stats import figures_of
 from tests.helpers.pages import ballots_in, text_of
 from tests.helpers.reference import assert_as_expected
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all, voter_client

@@ -10,11 +10,11 @@ import numpy as np
 from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
-from judge_eval.findings.alt_test import Labels, TaskAnswers, answers_of
-from judge_eval.findings.filters import HALF, WHOLE_RUN, Parts, Slice
-from judge_eval.findings.history import History, history_of
-from judge_eval.findings.model import WINNER, AsOf
-from judge_eval.findings.repeats import Repeats, repeats_of
+from judge_eval.board.alt_test import Labels, TaskAnswers, answers_of
+from judge_eval.board.filters import HALF, WHOLE_RUN, Parts, Slice
+from judge_eval.board.history import History, history_of
+from judge_eval.board.model import WINNER, AsOf
+from judge_eval.board.repeats import Repeats, repeats_of
 from judge_eval.ledger.objects import UNASKED
 from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import (

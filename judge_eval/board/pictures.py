@@ -18,7 +18,7 @@ from humanjudge.core.charts.graphs import (
 )
 from humanjudge.core.charts.labels import RATING, SHARE, Axis
 from humanjudge.core.charts.plot import Plot, PlotScale, lay_out_plot
-from judge_eval.findings.model import AltTest, RunFindings
+from judge_eval.board.model import AltTest, RunFindings
 from judge_eval.stats.estimate import Interval
 
 Graph: TypeAlias = IntervalGraph | LineGraph

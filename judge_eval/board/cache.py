@@ -18,12 +18,12 @@ from humanjudge.celery import enqueue
 from humanjudge.core.child_process import manage
 from humanjudge.core.domain_events import announce
 from humanjudge.core.text import listed
-from judge_eval.findings.claim_events import claims_that_changed
-from judge_eval.findings.families import Families
-from judge_eval.findings.filters import WHOLE_RUN, Parts, Slice, SliceInvalid
-from judge_eval.findings.model import Claims, FormerClaims, RunFindings
+from judge_eval.board.claim_events import claims_that_changed
+from judge_eval.board.families import Families
+from judge_eval.board.filters import WHOLE_RUN, Parts, Slice, SliceInvalid
+from judge_eval.board.model import Claims, FormerClaims, RunFindings
+from judge_eval.board.voter_stats import MOST_READ, count_votes
 from judge_eval.models import Board, Findings, Judge, JudgeRating, Run
-from judge_eval.voter_stats import MOST_READ, count_votes
 from voting.access.changes import note_change
 from voting.items.kinds import is_ordered, kind_of
 from voting.ledger import ledger
@@ -140,8 +140,8 @@ def compute(run_id: UUID, part: str) -> bool:
     """Compute findings, unless somebody is at it or it was done just now."""
     # Web processes import this module and never compute: SciPy and its like would cost each of
     # them a second of its start and 60 MB.
-    from judge_eval.findings.compute import findings
-    from judge_eval.findings.load import outcomes_of
+    from judge_eval.board.compute import findings
+    from judge_eval.board.load import outcomes_of
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)

@@ -25,13 +25,13 @@ from humanjudge.core.listing import Column, Listing, page_of
 from humanjudge.core.tables import DASH, Cell, percent
 from humanjudge.core.text import latency, usd
 from judge_eval.access import hidden_from, is_voting, refusal
+from judge_eval.board.cache import parts_of
+from judge_eval.board.filters import Slice
+from judge_eval.board.views.findings import DISPUTED, disputed_order, pairs_query
 from judge_eval.exchange.import_write import CHANGES
-from judge_eval.findings.cache import parts_of
-from judge_eval.findings.filters import Slice
 from judge_eval.judging.provider_access import NANO
 from judge_eval.judging.verdicts import OUTPUT_LENGTH
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.pages.findings import DISPUTED, disputed_order, pairs_query
 from judge_eval.pages.runs import DONE
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import verdicts_on

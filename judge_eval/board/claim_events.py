@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from humanjudge.core.domain_events import Announcement
 from humanjudge.core.text import odds
-from judge_eval.findings.model import Claims, FormerClaims, RunFindings
+from judge_eval.board.model import Claims, FormerClaims, RunFindings
 from judge_eval.models import Run
 
 

@@ -20,8 +20,8 @@ from humanjudge.core.tables import (
     span,
 )
 from humanjudge.core.text import fixed, listed, number_of
-from judge_eval.findings.columns import Value
-from judge_eval.findings.model import GeneratorRates, JudgeRates, RunFindings
+from judge_eval.board.columns import Value
+from judge_eval.board.model import GeneratorRates, JudgeRates, RunFindings
 from judge_eval.stats.estimate import FEWEST_FOR_SAVING, Estimate
 
 Rates: TypeAlias = tuple[GeneratorRates, JudgeRates]

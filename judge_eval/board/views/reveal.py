@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.tables import percent
+from judge_eval.board.views.pairs import picks_of
 from judge_eval.models import Verdict
-from judge_eval.pages.pairs import picks_of
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import scores_in_words
 from voting.ballot.queries import progress

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
 
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.model import AgainstPerson, AltTest, AltTestJudge
+from judge_eval.board.filters import Slice
+from judge_eval.board.model import AgainstPerson, AltTest, AltTestJudge
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.selectors import TUNED_ON
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words

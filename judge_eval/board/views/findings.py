@@ -14,13 +14,13 @@ from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.tables import as_csv
 from humanjudge.core.text import duration, number_of
 from judge_eval import selectors
-from judge_eval.findings.cache import FindingsRequest, newer_votes
-from judge_eval.findings.columns import Value, file_rows
-from judge_eval.findings.corrected_table import corrected_file_rows
-from judge_eval.findings.few import findings_for
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.model import RunFindings
-from judge_eval.findings.pictures import (
+from judge_eval.board.cache import FindingsRequest, newer_votes
+from judge_eval.board.columns import Value, file_rows
+from judge_eval.board.corrected_table import corrected_file_rows
+from judge_eval.board.few import findings_for
+from judge_eval.board.filters import Slice
+from judge_eval.board.model import RunFindings
+from judge_eval.board.pictures import (
     INERT,
     MODEL_RATES,
     MODEL_RATINGS,

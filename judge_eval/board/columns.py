@@ -13,8 +13,8 @@ from typing import Final, Literal, TypedDict
 
 from humanjudge.core.tables import DASH, Cell, missing, percent, percent_span, span
 from humanjudge.core.text import fixed, listed, odds, usd
-from judge_eval.findings.model import JudgeFindings, RunFindings
-from judge_eval.findings.ranking import IN_FILE, Elo, elo_of
+from judge_eval.board.model import JudgeFindings, RunFindings
+from judge_eval.board.ranking import IN_FILE, Elo, elo_of
 from judge_eval.stats.elo import BASELINE
 from judge_eval.stats.estimate import LEADS, Share
 from voting.items.kinds import Figure

@@ -12,8 +12,8 @@ from django.db.models import QuerySet
 
 from humanjudge.core.http import Problem
 from judge_eval.access import Reader, hidden_from, is_voting, open_items_with_votes
-from judge_eval.findings.cache import FindingsRequest, request_findings
-from judge_eval.findings.filters import DECIDED, WHOLE_RUN, Slice
+from judge_eval.board.cache import FindingsRequest, request_findings
+from judge_eval.board.filters import DECIDED, WHOLE_RUN, Slice
 from judge_eval.models import Findings, Run
 from voting.models import Entry, Item, Project
 

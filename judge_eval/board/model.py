@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import listed
-from judge_eval.findings.filters import Parts
+from judge_eval.board.filters import Parts
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import (
     AmongPeople,

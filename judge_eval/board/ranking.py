@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import F, Sum
 
-from judge_eval.findings.filters import WHOLE_RUN, Slice
-from judge_eval.findings.model import JudgeFindings, RankedJudges
+from judge_eval.board.filters import WHOLE_RUN, Slice
+from judge_eval.board.model import JudgeFindings, RankedJudges
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
 from judge_eval.stats import elo

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from humanjudge.core.text import number_of
-from judge_eval.findings.load import RunOutcomes
-from judge_eval.findings.model import OfRatings, Unordered
+from judge_eval.board.load import RunOutcomes
+from judge_eval.board.model import OfRatings, Unordered
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling
 from judge_eval.stats.estimate import Share
 from judge_eval.stats.evidence_order import EnteredVotes, PromptQueue

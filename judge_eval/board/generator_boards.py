@@ -12,8 +12,8 @@ from django.utils.html import format_html
 from humanjudge.core.http import Context
 from humanjudge.core.tables import DASH, Cell, Head, Row, Table, matrix, name_cell
 from humanjudge.core.text import listed, number_of
-from judge_eval.findings.columns import share_cell
-from judge_eval.findings.model import PEOPLE, JudgeFindings, Models, RunFindings
+from judge_eval.board.columns import share_cell
+from judge_eval.board.model import PEOPLE, JudgeFindings, Models, RunFindings
 from judge_eval.stats.estimate import ModelBoard, Rating
 
 # With more models than this a cell of the heat map has no room for a second number.

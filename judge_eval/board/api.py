@@ -28,12 +28,12 @@ from judge_eval.api.access import (
     own_votes,
     run_of,
 )
-from judge_eval.findings.cache import newer_votes, request_findings
-from judge_eval.findings.columns import terminal_row
-from judge_eval.findings.few import require_votes_first
-from judge_eval.findings.filters import LONGEST, Slice
-from judge_eval.findings.model import DisputedPair, RunFindings
-from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
+from judge_eval.board.cache import newer_votes, request_findings
+from judge_eval.board.columns import terminal_row
+from judge_eval.board.few import require_votes_first
+from judge_eval.board.filters import LONGEST, Slice
+from judge_eval.board.model import DisputedPair, RunFindings
+from judge_eval.board.ranking import agreement_intervals, ranking, stored_ranking
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import board, by_prefix
 from voting.ballot.assignment import ballot_for

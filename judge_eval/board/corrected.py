@@ -5,9 +5,9 @@ Unlike the board of judges, this is per output or pair: people's majority on it 
 
 import numpy as np
 
-from judge_eval.findings.families import share_family
-from judge_eval.findings.load import RunOutcomes
-from judge_eval.findings.model import MOST_MODELS, GeneratorRates, JudgeRates
+from judge_eval.board.families import share_family
+from judge_eval.board.load import RunOutcomes
+from judge_eval.board.model import MOST_MODELS, GeneratorRates, JudgeRates
 from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.corrected import corrected, share_of_grades
 from judge_eval.stats.outcomes_table import UNASSIGNED

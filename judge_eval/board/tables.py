@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from humanjudge.core.tables import Cell, Head, Row, Table, missing, name_cell, numbered
-from judge_eval.findings.columns import (
+from judge_eval.board.columns import (
     BY_ORDER,
     COLUMNS,
     OF_RATINGS,
@@ -14,7 +14,7 @@ from judge_eval.findings.columns import (
     people_cells,
     share_cell,
 )
-from judge_eval.findings.model import PEOPLE, GroupFigures, JudgeFindings, RunFindings
+from judge_eval.board.model import PEOPLE, GroupFigures, JudgeFindings, RunFindings
 from judge_eval.models import Judge
 from judge_eval.stats.estimate import Share
 from voting.items.kinds import Kind

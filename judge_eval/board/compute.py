@@ -7,17 +7,17 @@ from typing import Any, TypedDict
 import numpy as np
 
 from humanjudge.core.text import listed
-from judge_eval.findings.agreement import (
+from judge_eval.board.agreement import (
     agreement_of,
     group_agreement,
     inconsistency_notes,
     order_notes,
 )
-from judge_eval.findings.alt_test import alt_tests
-from judge_eval.findings.claims import claims_model
-from judge_eval.findings.corrected import generator_rates
-from judge_eval.findings.load import JudgeSpending, RunOutcomes
-from judge_eval.findings.model import (
+from judge_eval.board.alt_test import alt_tests
+from judge_eval.board.claims import claims_model
+from judge_eval.board.corrected import generator_rates
+from judge_eval.board.load import JudgeSpending, RunOutcomes
+from judge_eval.board.model import (
     MOST_MODELS,
     PEOPLE,
     Confusion,

@@ -22,7 +22,7 @@ from humanjudge.core.tables import (
 )
 from humanjudge.core.text import listed, odds
 from judge_eval import selectors
-from judge_eval.findings.columns import (
+from judge_eval.board.columns import (
     COLUMNS,
     FURTHER_COLUMNS,
     MAIN_COLUMNS,
@@ -30,11 +30,11 @@ from judge_eval.findings.columns import (
     elo_cell,
     share_cell,
 )
-from judge_eval.findings.filters import Slice
-from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
-from judge_eval.findings.pictures import course_graph, lead_in_words, plot_of
-from judge_eval.findings.ranking import BoardLine
-from judge_eval.findings.tables import (
+from judge_eval.board.filters import Slice
+from judge_eval.board.model import Claims, ConfusionMatrix, Matrix, RunFindings
+from judge_eval.board.pictures import course_graph, lead_in_words, plot_of
+from judge_eval.board.ranking import BoardLine
+from judge_eval.board.tables import (
     RowFigures,
     group_table,
     judge_cells,

@@ -15,22 +15,22 @@ from humanjudge.core.tables import Table, sort_link
 from humanjudge.core.text import listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, has_pairs_left, may_be_stopped, note_runs_seen, voters_of
-from judge_eval.findings.board_parts import comparisons, elo_graph, judge_tables
-from judge_eval.findings.cache import FindingsRequest
-from judge_eval.findings.columns import COLUMNS, BoardColumn
-from judge_eval.findings.disputed import visible_disputed
-from judge_eval.findings.few import findings_for
-from judge_eval.findings.filters import WHOLE_RUN, Slice
-from judge_eval.findings.model import RunFindings
-from judge_eval.findings.ranking import BoardLine, Ranking, ranking
-from judge_eval.models import Run
-from judge_eval.pages.findings import (
+from judge_eval.board.board_parts import comparisons, elo_graph, judge_tables
+from judge_eval.board.cache import FindingsRequest
+from judge_eval.board.columns import COLUMNS, BoardColumn
+from judge_eval.board.disputed import visible_disputed
+from judge_eval.board.few import findings_for
+from judge_eval.board.filters import WHOLE_RUN, Slice
+from judge_eval.board.model import RunFindings
+from judge_eval.board.ranking import BoardLine, Ranking, ranking
+from judge_eval.board.views.findings import (
     disputed_order,
     findings_context,
     findings_version,
     live_page,
     pairs_query,
 )
+from judge_eval.models import Run
 from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.runs.exclusion import left_out_of
 from judge_eval.selectors import BoardView

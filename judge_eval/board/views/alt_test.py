@@ -21,13 +21,13 @@ from humanjudge.core.tables import (
     span,
 )
 from humanjudge.core.text import listed
-from judge_eval.findings.board_parts import p_text
-from judge_eval.findings.cache import FindingsRequest
-from judge_eval.findings.few import findings_for
-from judge_eval.findings.model import AltTest, AltTestJudge
-from judge_eval.findings.pictures import on_page
+from judge_eval.board.board_parts import p_text
+from judge_eval.board.cache import FindingsRequest
+from judge_eval.board.few import findings_for
+from judge_eval.board.model import AltTest, AltTestJudge
+from judge_eval.board.pictures import on_page
+from judge_eval.board.views.findings import findings_context, findings_version, live_page
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, findings_version, live_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,

@@ -3,14 +3,14 @@
 from django.http import HttpResponse
 
 from humanjudge.core.http import Context, HtmxRequest
-from judge_eval.findings.cache import FindingsRequest
-from judge_eval.findings.corrected_table import corrected_rates
-from judge_eval.findings.few import findings_for
-from judge_eval.findings.generator_boards import boards_of, pass_rates_table
-from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, on_page
+from judge_eval.board.cache import FindingsRequest
+from judge_eval.board.corrected_table import corrected_rates
+from judge_eval.board.few import findings_for
+from judge_eval.board.generator_boards import boards_of, pass_rates_table
+from judge_eval.board.pictures import MODEL_RATES, MODEL_RATINGS, on_page
+from judge_eval.board.views.findings import findings_context, findings_version, live_page
 from judge_eval.judging.config.modes import wants_votes
 from judge_eval.models import Judge, Run
-from judge_eval.pages.findings import findings_context, findings_version, live_page
 from judge_eval.web import run_page
 
 

@@ -5,11 +5,11 @@ from dataclasses import asdict
 
 import numpy as np
 
-from judge_eval.findings import history
-from judge_eval.findings.agreement import Agreement
-from judge_eval.findings.history import JOINED
-from judge_eval.findings.load import RunOutcomes
-from judge_eval.findings.model import Claims, FormerClaims, Withdrawn
+from judge_eval.board import history
+from judge_eval.board.agreement import Agreement
+from judge_eval.board.history import JOINED
+from judge_eval.board.load import RunOutcomes
+from judge_eval.board.model import Claims, FormerClaims, Withdrawn
 from judge_eval.stats import claims as pure
 
 RECOUNTED = "the votes that count have changed"
