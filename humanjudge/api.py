@@ -19,15 +19,15 @@ from judge_eval.api.exchange import router as transfer
 from judge_eval.api.extensions import router as extensions
 from judge_eval.api.gate import router as gate
 from judge_eval.api.planner import router as planner
-from judge_eval.api.prompts import router as prompts
 from judge_eval.api.runs import router as runs
-from judge_eval.api.variants import router as variants
 from judge_eval.board.api import router as judge_eval
 from judge_eval.board.cache import PartUnknown, TooManyParts
 from judge_eval.board.filters import SliceInvalid
 from judge_eval.exchange.import_report import ImportRefused, ImportTooLarge, TooManyWait
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous
+from judge_eval.workshop.api import router as variants
+from judge_eval.workshop.api_prompts import router as prompts
 from reports.composite.api import router as composite
 from reports.grandjury import api as grandjury
 from reports.grandjury import figures_api

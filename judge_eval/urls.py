@@ -13,7 +13,7 @@ _moved = RedirectView.as_view(
 )
 # They compute with NumPy, which no other page needs.
 _alt = "judge_eval.board.views.alt_test"
-_workshop = "judge_eval.pages.workshop"
+_workshop = "judge_eval.workshop.views"
 
 of_a_run = [
     path("", board.run_board, name="run"),

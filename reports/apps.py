@@ -11,7 +11,7 @@ class ReportsConfig(AppConfig):
 
     def ready(self) -> None:
         # Models are not loaded before.
-        from judge_eval.runs.variants import tuning_opens
+        from judge_eval.workshop.services import tuning_opens
         from reports.report.before_tuning import keep_reports
 
         tuning_opens.connect(keep_reports)

@@ -23,7 +23,7 @@ from judge_eval.judging.providers.chat import ChatRequest
 from judge_eval.judging.providers.errors import LEFT_OUT, CallFailed
 from judge_eval.judging.providers.protocols import OPENAI_COMPATIBLE
 from judge_eval.models import SAMPLES_APART, Call, Judge, Provider, Run
-from judge_eval.runs.disagreements import tagged
+from judge_eval.workshop.disagreements import tagged
 from voting.items.choices import SWAPPED
 from voting.items.kinds import kind_of, options_of
 from voting.models import Inference, Item, Queue

@@ -41,9 +41,9 @@ from judge_eval.judging.providers.errors import CallFailed
 from judge_eval.judging.requests import ModelQuestion, question_of
 from judge_eval.judging.results import CallAnswer, fields_of
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
-from judge_eval.runs import variants
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
 from judge_eval.selectors import counts_as_judge, voted_items
+from judge_eval.workshop import services
 from voting.access.changes import note_change
 from voting.items.order import keyed_number
 from voting.ledger.counts import votes_on
@@ -266,7 +266,7 @@ def yardsticks(run: Run, a_day: int) -> list[Yardstick]:
     judges = watched_judges(run).exclude(pk__in=watched.values("judge"))
     anchors = min(voted_items(run).count(), MOST_ANCHORS)
     repeats = yardstick(a_day, anchors)
-    most = variants.cost_of_asking(run, dict.fromkeys(judges, repeats * anchors))
+    most = services.cost_of_asking(run, dict.fromkeys(judges, repeats * anchors))
     return [Yardstick(judge, anchors, repeats, *most[judge]) for judge in most]
 
 

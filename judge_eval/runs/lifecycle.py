@@ -32,7 +32,6 @@ from judge_eval.judging.requests import ModelQuestion, answered_by_another
 from judge_eval.ledger.objects import record_objects
 from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import state
-from judge_eval.runs.examples import OF_VARIANTS, with_examples
 from judge_eval.runs.progress import RETRIED
 from judge_eval.selectors import same_failure, used_pictures
 from judge_eval.services import (
@@ -44,6 +43,7 @@ from judge_eval.services import (
     recipe_of,
     ways_of_judges,
 )
+from judge_eval.workshop.examples import OF_VARIANTS, with_examples
 from voting.access.roles import make_project
 from voting.ballot.queries import unusable_pairs
 from voting.items.kinds import kind_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from random import Random
 
 from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.runs.variants import open_for_tuning
+from judge_eval.workshop.services import open_for_tuning
 from tests.helpers.imports import imported
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.urls import get_resolver, reverse
 
 from judge_eval.models import Call, DisagreementTag, Import, Judge, Run
-from judge_eval.runs import variants
+from judge_eval.workshop import services
 from reports.models import ScoreReport
 from reports.report import scores
 from reports.report.links import make_share
@@ -78,7 +78,7 @@ class EveryPage:
         for pair in pairs_of(tuned):
             make_vote(person, pair, "B")
         seal_all(tuned.queue.project)
-        variants.open_for_tuning(tuned)
+        services.open_for_tuning(tuned)
         tuned.judges.update(is_tuned=True)
         # The first has said A of each.
         variant, rubric = tuned.judges.get(position=0), tuned.queue.rubric

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from judge_eval.judging.verdicts import verdicts_entry
 from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.runs import variants
+from judge_eval.workshop import services
 from reports.composite import sources
 from reports.grandjury.services import PERSON_SCOPES, TraceIn, create_person_key, ingest
 from reports.models import Review, ScoreReport, Share
@@ -59,7 +59,7 @@ class Tuned:
         compute(self.run)
         frozen = report_of(self.project, self.run).model_dump(mode="json")
         Share.objects.filter(pk=self.shares["frozen"][0].pk).update(frozen=frozen)
-        variants.open_for_tuning(self.run)
+        services.open_for_tuning(self.run)
         self._tune()
         self._name()
         self.remake()

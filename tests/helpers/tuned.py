@@ -1,10 +1,10 @@
 """Runs that are open for tuning, with votes, and variants that join them."""
 
 from judge_eval.board.filters import TUNING_HALF
-from judge_eval.findings.workshop import tuning_figures
 from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.models import Run
-from judge_eval.runs import variants
+from judge_eval.workshop import services
+from judge_eval.workshop.findings import tuning_figures
 from tests.helpers.run_findings import compute
 from tests.helpers.run_maker import make_provider
 from tests.makers import make_single_run, make_vote, make_voter, seal_all
@@ -29,7 +29,7 @@ def disagreeing(texts):
 def opened(at, **options):
     make_provider(at)
     run = make_voted_run(**options)
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     return fresh(run)
 
 

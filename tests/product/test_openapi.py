@@ -17,7 +17,8 @@ from schemathesis.core.parameters import ParameterLocation
 from humanjudge.core.ratelimit import RateLimit
 from judge_eval.api import access, events
 from judge_eval.models import Call, DisagreementTag, Import
-from judge_eval.runs import exclusion, lifecycle, state, variants
+from judge_eval.runs import exclusion, lifecycle, state
+from judge_eval.workshop import services
 from reports.composite import sources
 from reports.models import ScoreReport
 from reports.report import scores
@@ -166,9 +167,9 @@ class Rows:
         voter = make_voter(run)
         for pair in pairs_of(run):
             make_vote(voter, pair, "B")
-        variants.open_for_tuning(run)
+        services.open_for_tuning(run)
         run = fresh(run)
-        variants.add(run, joining({"id": "strict", "model": "model-a"}))
+        services.add(run, joining({"id": "strict", "model": "model-a"}))
         # The baselines that join with it answer at once.
         state.advance(run.pk)
         seal_all(self.project)

@@ -8,8 +8,9 @@ from judge_eval import tasks
 from judge_eval.judging.config.judge_types import JUDGE_TYPES, JudgeType
 from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
-from judge_eval.runs import drift, lifecycle, variants
+from judge_eval.runs import drift, lifecycle
 from judge_eval.services import judge_of
+from judge_eval.workshop import services
 from reports.models import Delivery
 from reports.webhooks.services import make_webhook
 from tests.helpers.board_rows import make_studied_run
@@ -387,6 +388,6 @@ def test_a_name_that_floats_is_noted(model):
     )
     note = "judge-latest has answered as judge-1 and judge-2."
     assert drift.floating_models(run) == {judge.pk: note}
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     client = member_client(run.queue.project, "evaluator")
     assert note in client.get(f"/runs/{run.pk}/workshop/").content.decode()

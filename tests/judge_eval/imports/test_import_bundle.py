@@ -10,9 +10,10 @@ import pytest
 
 from judge_eval.exchange.bundle import is_bundle
 from judge_eval.exchange.export import export_project, export_run
-from judge_eval.findings.workshop import look_at_held_out
 from judge_eval.models import Judge, Run, Verdict
-from judge_eval.runs import lifecycle, variants
+from judge_eval.runs import lifecycle
+from judge_eval.workshop import services
+from judge_eval.workshop.findings import look_at_held_out
 from tests.helpers.bundles import (
     as_file,
     changed,
@@ -515,13 +516,13 @@ def make_tuned_run():
     for pair_ in pairs_of(run):
         make_vote(voter, pair_)
     seal_all(run.queue.project)
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     judge = judges_of(run)[1]
     Judge.objects.filter(pk=judge.pk).update(is_tuned=True)
     restate(run)
     run.refresh_from_db()
     look_at_held_out(run, judge)
-    variants.end(run)
+    services.end(run)
     seal_all(run.queue.project)
     return Run.objects.select_related("queue__project").get(pk=run.pk)
 

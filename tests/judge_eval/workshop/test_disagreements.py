@@ -10,9 +10,10 @@ from humanjudge.core.http import Problem
 from judge_eval.judging import worker
 from judge_eval.judging.prompts.suggest import Case, suggestion_messages
 from judge_eval.models import Call, DisagreementTag, Run, Verdict
-from judge_eval.runs import deletion, suggestion, variants
-from judge_eval.runs.disagreements import disagreements, tag_counts, tag_disagreement
+from judge_eval.runs import deletion
 from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.workshop import services, suggestion
+from judge_eval.workshop.disagreements import disagreements, tag_counts, tag_disagreement
 from tests.helpers import model_calls
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import asked_of, go_on, make_provider, says, time_passes
@@ -46,8 +47,8 @@ def tuned(at, name="strict", outputs=None):
     """A variant that was asked about all items, all of which it gets wrong; and its run."""
     run = opened(at, outputs=disagreeing(outputs or [f"Answer {n}" for n in range(24)]))
     spec = {"id": name, "model": "judge-careful", "instructions": "Be strict.\n{rubric}"}
-    [judge] = variants.add(run, joining(spec))
-    variants.ask(fresh(run), judge, "all")
+    [judge] = services.add(run, joining(spec))
+    services.ask(fresh(run), judge, "all")
     run = fresh(go_on(run))
     return run, run.judges.get(name=name)
 
@@ -150,7 +151,7 @@ def test_what_is_held_out_agreed_on_or_unknown_is_not_tagged(at, scene):
     assert status(agreed.pk) == 409
     assert status(judge.pk) == 404
     assert status(some.pk, "nonsense") == status("nonsense") == 422
-    variants.end(run)
+    services.end(run)
     assert status(held_out.pk) == 403
     # Who has yet to vote on it is not told what others think.
     key, by = make_key("manage", "vote", project=run.queue.project)[0], make_voter(run)
@@ -267,7 +268,7 @@ def test_why_no_wording_came_is_told(at, scene):
     # A failed suggestion is nothing that the run lacks.
     assert Call.objects.filter(run=run, purpose="suggest").count() == 1
     assert "Try again what failed" not in text_of(client.get(f"/runs/{run.pk}/progress/"))
-    variants.end(run)
+    services.end(run)
     with pytest.raises(LifecycleRefused, match="while the tuning is open"):
         suggestion.suggest(fresh(run), judge, "default", "wordsmith")
 
@@ -320,7 +321,7 @@ def test_a_run_is_deleted_with_its_tags_and_its_suggestion(at, scene):
 
 def test_two_wordings_are_compared_on_the_page(at, scene):
     run, judge = scene
-    [other] = variants.add(
+    [other] = services.add(
         run, joining({"id": "mild", "model": "judge-long", "instructions": "Be <mild>.\n{rubric}"})
     )
     client = user_client()

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from judge_eval.board.views.findings import TABLES
 from judge_eval.exchange.export_files import FORMATS
-from judge_eval.runs import variants
+from judge_eval.workshop import services
 from reports.models import Delivery
 from reports.webhooks.services import make_webhook
 from tests.helpers.held_out import ITEMS, Tuned
@@ -188,7 +188,7 @@ def test_no_address_tells_a_vote_or_a_verdict_that_is_held_out(tuned):
     tuned.change()
     assert differing(before, told(tuned)) == set()
     # Afterwards they are told: by these addresses it is seen that something was kept back.
-    variants.end(tuned.run)
+    services.end(tuned.run)
     seal_all(tuned.project)
     telling = ("run-pair", "run-call", "review-item")
     later = {name for name, _, text in of_pages(tuned, telling) if "changed" in text}
@@ -201,7 +201,7 @@ def test_a_voter_sees_the_own_vote_and_no_judge(tuned):
     shown = read(voter.get(reveal))
     assert "You chose" in shown
     assert not any(judge in shown for judge in tuned.judges)
-    variants.end(tuned.run)
+    services.end(tuned.run)
     assert all(judge in read(voter.get(reveal)) for judge in tuned.judges)
 
 
@@ -244,7 +244,7 @@ def test_no_webhook_tells_that_a_score_moves(tuned):
     make_webhook(tuned.project, "https://8.8.8.8/hook", ["score.crossed"], 0.5, "http://testserver")
     cross(tuned, held_out=True)
     assert not Delivery.objects.filter(event="score.crossed").exists()
-    variants.end(tuned.run)
+    services.end(tuned.run)
     cross(tuned, held_out=False)
     assert Delivery.objects.filter(event="score.crossed").exists()
 

@@ -11,8 +11,9 @@ from humanjudge.core.validation import ConfigInvalid
 from judge_eval.judging.prompts.judge import Example, JudgeQuestion, messages
 from judge_eval.judging.prompts.suggest import Case, suggestion_messages
 from judge_eval.models import Judge
-from judge_eval.runs import lifecycle, variants
+from judge_eval.runs import lifecycle
 from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.workshop import services
 from tests.helpers import model_calls
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import asked_of, go_on, make_draft, make_provider
@@ -50,7 +51,7 @@ def halves(run):
 
 
 def add(run, spec, **beside):
-    [judge] = variants.add(run, joining({"model": "judge-careful"} | spec, **beside))
+    [judge] = services.add(run, joining({"model": "judge-careful"} | spec, **beside))
     return judge
 
 
@@ -62,7 +63,7 @@ def test_an_example_is_shown_with_what_most_people_say_and_never_beside_its_own_
     run = opened(at)
     tuning, _ = halves(run)
     judge = add(run, {"id": "few", "examples": [str(tuning[0].pk), {"item": str(tuning[1].pk)}]})
-    variants.ask(fresh(run), judge, "first")
+    services.ask(fresh(run), judge, "first")
     go_on(run)
     texts = user_texts(at)
     assert len(texts) == len(tuning)
@@ -87,7 +88,7 @@ def test_nothing_that_is_held_out_leaves_with_examples_however_hostile_the_texts
     # A config that came from elsewhere may name any item.
     run.config["judges"][0]["examples"][0]["item"] = str(held_out[0].pk)
     run.save()
-    variants.ask(run, judge, "all")
+    services.ask(run, judge, "all")
     run = go_on(run)
     allowed = {str(item.position) for item in tuning}
     secret = {str(item.position) for item in held_out}
@@ -203,10 +204,10 @@ def test_an_example_is_chosen_on_the_page_from_a_disagreement(at):
     outputs = disagreeing([f"Answer {n}" for n in range(40)])
     run, client = opened(at, outputs=outputs), user_client()
     judge = add(run, {"id": "plain"})
-    variants.ask(fresh(run), judge, "first")
+    services.ask(fresh(run), judge, "first")
     run = go_on(run)
     other = add(run, {"id": "a first one", "model": "judge-first"})
-    variants.ask(fresh(run), other, "first")
+    services.ask(fresh(run), other, "first")
     run = go_on(run)
     page = f"/runs/{run.pk}/workshop/"
     text = client.get(f"{page}?judge={judge.pk}").content.decode()
@@ -234,14 +235,14 @@ def make_voted_pairs(at, **options):
     for pair in pairs_of(run):
         make_vote(voter, pair, "A")
     seal_all(run.queue.project)
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     return fresh(run)
 
 
 def test_examples_of_pairs_stand_in_the_order_of_the_pair_that_is_judged(at):
     run = make_voted_pairs(at)
     judge = add(run, {"id": "few", "model": "judge-long"}, draw_examples=2)
-    variants.ask(fresh(run), judge, "tuning")
+    services.ask(fresh(run), judge, "tuning")
     go_on(run)
     said = re.compile(r'begin example 1, what most people answered\n"(.*)"')
     answers = [said.findall(text) for text in user_texts(at, "judge-long")]
@@ -252,8 +253,8 @@ def test_examples_of_pairs_stand_in_the_order_of_the_pair_that_is_judged(at):
 def test_a_variant_has_orders_of_its_own(at, orders, calls):
     run = make_voted_pairs(at)
     judge = add(run, {"id": "ordered", "model": "judge-long", "orders": orders, "max_tokens": 77})
-    assert variants.next_step(fresh(run), judge)[1:3] == (4, 4 * calls)
-    variants.ask(fresh(run), judge, "tuning")
+    assert services.next_step(fresh(run), judge)[1:3] == (4, 4 * calls)
+    services.ask(fresh(run), judge, "tuning")
     run = go_on(run)
     asked = {call.order for call in run.calls.filter(verdict__judge=judge)}
     assert run.calls.count() == 4 * calls

@@ -13,13 +13,14 @@ from humanjudge.core.http import Problem
 from judge_eval.board.api import results_of
 from judge_eval.board.cache import request_findings
 from judge_eval.exchange.export import export_run
-from judge_eval.findings.held_out_check import HeldOutCheck, check_held_out
-from judge_eval.findings.workshop import look_at_held_out
 from judge_eval.judging.baselines import names_asked, names_for
 from judge_eval.judging.prompts.judge import JudgeQuestion, messages, opening_of, schema
 from judge_eval.models import REPEATED, Call, Verdict
-from judge_eval.runs import lifecycle, variants
+from judge_eval.runs import lifecycle
 from judge_eval.stats.elo import TUNED_JUDGE
+from judge_eval.workshop import services
+from judge_eval.workshop.findings import look_at_held_out
+from judge_eval.workshop.held_out_check import HeldOutCheck, check_held_out
 from tests.helpers import model_calls
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
@@ -76,20 +77,20 @@ def test_a_variant_is_asked_on_tuning_items_first_and_told_by_those_held_out(at)
     halves = list(run.queue.items.values_list("is_held_out", flat=True))
     assert (halves.count(True), halves.count(False)) == (12, 12)
     spec = {"id": "strict", "model": "judge-careful", "instructions": "Be strict about {rubric}"}
-    [judge] = variants.add(run, joining(spec))
+    [judge] = services.add(run, joining(spec))
     assert (judge.name, judge.model, judge.is_tuned) == ("strict", "judge-careful", True)
     run = fresh(run)
     assert not Verdict.objects.filter(judge=judge).exists()
-    assert variants.next_step(run, judge)[:3] == ("first", 12, 12)
-    assert variants.ask(run, judge, "first") == 12
+    assert services.next_step(run, judge)[:3] == ("first", 12, 12)
+    assert services.ask(run, judge, "first") == 12
     run = go_on(run)
     assert not Verdict.objects.filter(judge=judge, item__is_held_out=True).exists()
     [best] = counted(run)
     assert best.judge == judge
     assert best.overall.n == 12
     assert 0 < best.overall.value < 1
-    assert variants.next_step(run, judge).step == "all"
-    variants.ask(run, judge, "all")
+    assert services.next_step(run, judge).step == "all"
+    services.ask(run, judge, "all")
     run = fresh(go_on(run))
     held = look_at_held_out(run, judge)
     assert held.overall.n == 12
@@ -146,10 +147,10 @@ def held_against_each_other(at):
     run = make_voted_run(80, outputs=disagreeing([f"Answer {n}" for n in range(80)]))
     lifecycle.add_judges_to(run.pk, joining("judge-hash"))
     run = go_on(run)
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     spec = {"id": "reversed", "model": "judge-careful"}
-    [variant] = variants.add(fresh(run), joining(spec))
-    variants.ask(fresh(run), variant, "all")
+    [variant] = services.add(fresh(run), joining(spec))
+    services.ask(fresh(run), variant, "all")
     run = go_on(run)
     counted(run)
     return fresh(run), run.judges.get(name="judge-hash"), variant
@@ -169,7 +170,7 @@ def test_a_variant_is_checked_against_the_judge_in_use_on_the_same_unseen_items(
     again = check_held_out(run, used, variant)
     assert (again.verb, again.difference) == ("keep", -found.difference)
     more = {"id": "third", "model": "judge-careful", "instructions": "Third."}
-    [third] = variants.add(fresh(run), joining(more))
+    [third] = services.add(fresh(run), joining(more))
     run = fresh(run)
     assert check_held_out(run, third, used).needed == 40
     assert tuning.looks_at(run.queue) == [str(judge.pk) for judge in (variant, used, third)]
@@ -230,7 +231,7 @@ def test_until_a_judge_has_answered_the_form_of_a_wording_is_renewed_too(at):
     make_provider(at)
     run = make_voted_run()
     lifecycle.add_judges_to(run.pk, joining("judge-hash"))
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     counted(run)
     client, page = user_client(), f"/runs/{run.pk}/workshop/"
     answer = client.get(page)
@@ -263,7 +264,7 @@ def test_the_page_checks_and_keeps_or_drops(at):
     assert client.post(f"{page}{variant.pk}/use").status_code == 302
     assert "Make reversed better" in text_of(client.get(page))
     assert fresh(run).queue.is_tuning
-    variants.end(run)
+    services.end(run)
     assert client.post(f"{page}{used.pk}/use").status_code == 409
 
 
@@ -289,12 +290,12 @@ def test_repeats_are_in_no_other_figure(at):
     run = opened(at)
     for name, repeats in (("once", 1), ("thrice", 3)):
         spec = {"id": name, "model": "judge-careful", "repeats": repeats, "samples": repeats}
-        variants.add(run, joining(spec))
-        variants.ask(run, run.judges.get(name=name), "all")
+        services.add(run, joining(spec))
+        services.ask(run, run.judges.get(name=name), "all")
         run = go_on(run)
     assert Call.objects.filter(REPEATED, run=run).count() == 24 * 3 * 2
     assert {c.reused_id for c in Call.objects.filter(REPEATED, run=run)} == {None}
-    variants.end(run)
+    services.end(run)
     run = fresh(run)
     compute(run)
     once, thrice = request_findings(run, "").findings.judges
@@ -332,14 +333,14 @@ def test_a_variant_is_held_against_baselines_that_were_asked_in_its_orders(at):
     names = names_for("text", run.queue.ballot)
     lifecycle.add_judges_to(run.pk, joining("judge-long", *names))
     run = go_on(run)
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     once = {"second": "judge-second", "coin": "judge-hash"}
     for name, model in once.items():
         spec = {"id": name, "model": model, "orders": "AB"}
-        variants.add(fresh(run), joining(spec))
-        variants.ask(fresh(run), run.judges.get(name=name), "all")
+        services.add(fresh(run), joining(spec))
+        services.ask(fresh(run), run.judges.get(name=name), "all")
         run = go_on(run)
-    variants.end(run)
+    services.end(run)
     run = fresh(run)
     figures = compute(run).data
     stored = [f"{name} (as stored)" for name in names_asked(names, "AB")]
@@ -396,8 +397,8 @@ def test_the_workshop_costs_the_same_for_any_number_of_items_and_variants(at):
         run = opened(at, items=items)
         for name in names:
             spec = {"id": name, "model": "judge-careful", "instructions": name}
-            variants.add(fresh(run), joining(spec, draw_examples=2))
-        variants.ask(fresh(run), run.judges.first(), "tuning")
+            services.add(fresh(run), joining(spec, draw_examples=2))
+        services.ask(fresh(run), run.judges.first(), "tuning")
         go_on(run)
         client = user_client()
         client.get(f"/runs/{run.pk}/workshop/")
@@ -410,12 +411,12 @@ def test_the_workshop_costs_the_same_for_any_number_of_items_and_variants(at):
 
 def test_a_bundle_brings_the_halves_and_the_tuned_judges(at):
     run = opened(at)
-    variants.add(run, joining("judge-careful"))
-    variants.ask(fresh(run), run.judges.get(), "all")
+    services.add(run, joining("judge-careful"))
+    services.ask(fresh(run), run.judges.get(), "all")
     run = go_on(run)
     with pytest.raises(Problem):
         export_run(run)
-    variants.end(run)
+    services.end(run)
     run = fresh(run)
     halves = dict(run.queue.items.values_list("pk", "is_held_out"))
     lines = list(export_run(run))

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from humanjudge.core.tables import percent
 from judge_eval.models import Findings
-from judge_eval.runs import variants
+from judge_eval.workshop import services
 from reports.composite import sources
 from reports.models import Share
 from reports.report.files import badge_svg, headline
@@ -416,7 +416,7 @@ def test_while_judges_are_tuned_a_link_shows_the_last_state_before_and_never_an_
     options = {"of_project": of_project, "is_public": True}
     (_, frozen), (_, live) = share(run, is_frozen=True, **options), share(run, **options)
     before = facts(live)
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     run = fresh(run)
     another_vote(run)
     (_, later), (_, frozen_later) = share(run, **options), share(run, is_frozen=True, **options)
@@ -433,7 +433,7 @@ def test_while_judges_are_tuned_a_link_shows_the_last_state_before_and_never_an_
         refused = read(link, "bundle.zip")
         assert (refused.status_code, b"bundle.zip" in read(link).content) == (403, False)
     assert "until that ends, this report stays as it was" in text_of(read(live))
-    variants.end(run)
+    services.end(run)
     another_vote(run)
     assert facts(live)["runs"][0]["findings"]["as_of"]["votes"] == 122
     assert read(live, "bundle.zip").getvalue()
@@ -442,7 +442,7 @@ def test_while_judges_are_tuned_a_link_shows_the_last_state_before_and_never_an_
 def test_a_report_without_figures_before_the_tuning_is_no_error_either():
     run = make_run(pairs=4)
     (_, link), (_, of_project) = share(run), share(run, of_project=True)
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     for address in (link, of_project):
         for name in ("", "report.html", "report.json", "badge.svg", "card.png"):
             assert read(address, name).status_code == 200

@@ -17,7 +17,8 @@ from judge_eval.models import (
     Run,
     Verdict,
 )
-from judge_eval.runs import lifecycle, variants
+from judge_eval.runs import lifecycle
+from judge_eval.workshop import services
 from reports.composite import sources
 from reports.models import Share
 from reports.report.bundle import NotVerified, verify
@@ -140,13 +141,13 @@ def single_items(run):
 def judges_that_were_tuned(project):
     """Another run, whose judge joined while one half was held out; it is archived since."""
     run = voted_run(pairs=12, project=project)
-    variants.open_for_tuning(run)
+    services.open_for_tuning(run)
     [judge] = make_judges(run, ["variant"], first=3, baselines=())
     Judge.objects.filter(pk=judge.pk).update(is_tuned=True)
     judge.refresh_from_db()
     Verdict.objects.bulk_create(make_verdict(judge, item, "A") for item in pairs_of(run))
     restate(run)
-    variants.end(run)
+    services.end(run)
     Run.objects.filter(pk=run.pk).update(archived_at=timezone.now())
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from judge_eval.board.cache import findings_of, is_sealing
 from judge_eval.board.filters import HALF, HELD_OUT, TUNING, TUNING_HALF, Slice
 from judge_eval.board.model import RunFindings
-from judge_eval.findings.held_out_check import HeldOutCheck, check_held_out
 from judge_eval.models import Judge, Run
 from judge_eval.stats.estimate import Share, best_first
+from judge_eval.workshop.held_out_check import HeldOutCheck, check_held_out
 from voting.ballot import tuning
 from voting.models import Voter
 

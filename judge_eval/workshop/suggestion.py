@@ -8,8 +8,8 @@ from typing import NamedTuple
 from humanjudge.celery import enqueue
 from judge_eval.judging import provider_access, trial
 from judge_eval.models import Call, Judge, Run
-from judge_eval.runs.disagreements import tagged
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused, forget_trials, locked_run
+from judge_eval.workshop.disagreements import tagged
 
 
 class Suggestion(NamedTuple):

@@ -10,11 +10,11 @@ from humanjudge.core.charts.graphs import IntervalRow, Level
 from humanjudge.core.charts.plot import Plot, lay_out_plot
 from humanjudge.core.tables import percent, percent_span, signed
 from humanjudge.core.text import number_of, odds
-from judge_eval.findings.held_out_check import HeldOutCheck
-from judge_eval.findings.workshop import TuningFigures, VariantFigure
 from judge_eval.models import Judge, Run
-from judge_eval.runs.disagreements import MOST_DISAGREEMENTS
-from judge_eval.runs.variants import NextStep
+from judge_eval.workshop.disagreements import MOST_DISAGREEMENTS
+from judge_eval.workshop.findings import TuningFigures, VariantFigure
+from judge_eval.workshop.held_out_check import HeldOutCheck
+from judge_eval.workshop.services import NextStep
 from voting.ballot.tuning import TuningHistory
 
 LOOK, REWORD, CHECK, DECIDE = range(1, 5)

@@ -10,12 +10,12 @@ from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import Name, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.board.few import require_votes_first
-from judge_eval.findings.workshop import VariantFigure, tuning_figures
-from judge_eval.findings.workshop import look_at_held_out as look_at
 from judge_eval.judging.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.models import Judge, Run
-from judge_eval.runs import disagreements, suggestion, variants
 from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.workshop import disagreements, services, suggestion
+from judge_eval.workshop.findings import VariantFigure, tuning_figures
+from judge_eval.workshop.findings import look_at_held_out as look_at
 from voting.ballot import tuning
 from voting.models import ApiKey
 from voting.people.voters import voter_of_key
@@ -184,7 +184,7 @@ def _workshop(run: Run) -> JsonObject:
     history = tuning.tuning_history(run.queue)
     judge_in_use = workshop_figures.in_use(history.in_use)
     judges = [figure.judge for figure in figures]
-    steps = variants.next_steps(run, judges) if run.queue.is_tuning else {}
+    steps = services.next_steps(run, judges) if run.queue.is_tuning else {}
     return {
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
@@ -195,7 +195,7 @@ def _workshop(run: Run) -> JsonObject:
     }
 
 
-def _variant(figure: VariantFigure, step: variants.NextStep | None) -> JsonObject:
+def _variant(figure: VariantFigure, step: services.NextStep | None) -> JsonObject:
     judge = figure.judge
     facts = {name: getattr(judge, name) for name in ("name", "model", "is_baseline", "is_tuned")}
     return facts | {
@@ -220,7 +220,7 @@ def _variant(figure: VariantFigure, step: variants.NextStep | None) -> JsonObjec
 def add_variants(request: HttpRequest, run_id: Prefix) -> Any:
     """Let variants join a run whose tuning is open; they are asked nothing yet."""
     run = _run(request, run_id)
-    variants.add(run, validated(JoiningJudges, json_of(request, MOST_BYTES)))
+    services.add(run, validated(JoiningJudges, json_of(request, MOST_BYTES)))
     return _workshop(Run.objects.select_related("queue__project", "queue__rubric").get(pk=run.pk))
 
 
@@ -229,7 +229,7 @@ def set_tuning(request: HttpRequest, run_id: Prefix, body: TuningIn) -> Any:
     """Open a run for tuning, once: half of its prompts is held out; or end that for good."""
     run = _run(request, run_id)
     voter = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
-    (variants.open_for_tuning if body.open else variants.end)(run, voter)
+    (services.open_for_tuning if body.open else services.end)(run, voter)
     return _workshop(Run.objects.select_related("queue__project", "queue__rubric").get(pk=run.pk))
 
 
@@ -238,10 +238,10 @@ def ask_variant(request: HttpRequest, run_id: Prefix, body: OneVariant) -> Any:
     """Ask a variant its next step: 20 items of the tuning half, that half, then all items."""
     run = _run(request, run_id)
     judge = _judge(run, body.variant)
-    step = variants.next_step(run, judge)
+    step = services.next_step(run, judge)
     if step is None:
         raise LifecycleRefused(f"{judge.name} was asked about all items.")
-    return {"verdicts": variants.ask(run, judge, step.step)}
+    return {"verdicts": services.ask(run, judge, step.step)}
 
 
 @router.post("/{run_id}/variants/look", response=HeldOutFigure)
@@ -265,11 +265,11 @@ def decide_on_variant(request: HttpRequest, run_id: Prefix, body: DecisionIn) ->
     voter = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
     if body.use:
         judges = run.judges.exclude(provider=Judge.BASELINE)
-        variants.use(
+        services.use(
             run, judges.filter(name=body.variant).first() or _judge(run, body.variant), voter
         )
     else:
-        variants.drop(run, _judge(run, body.variant), voter)
+        services.drop(run, _judge(run, body.variant), voter)
     return _workshop(run)
 
 

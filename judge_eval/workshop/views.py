@@ -22,13 +22,6 @@ from judge_eval.board.columns import share_cell
 from judge_eval.board.disputed import outputs_beginning, pairs_beginning
 from judge_eval.board.few import require_votes_first
 from judge_eval.board.views.reveal import reason_on_screen
-from judge_eval.findings.held_out_check import check_held_out
-from judge_eval.findings.workshop import (
-    TuningFigures,
-    VariantFigure,
-    judge_in_use,
-    tuning_figures,
-)
 from judge_eval.judging import provider_access
 from judge_eval.judging.config.run_config import (
     MOST_EXAMPLES,
@@ -41,7 +34,21 @@ from judge_eval.judging.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
 from judge_eval.judging.requests import judge_question
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import provider_names
-from judge_eval.pages.workshop_state import (
+from judge_eval.runs.drift import floating_models
+from judge_eval.runs.lifecycle import LifecycleRefused, has_outputs
+from judge_eval.web import run_action, run_page, shortened
+from judge_eval.workshop import services
+from judge_eval.workshop.disagreements import (
+    Disagreement,
+    Tag,
+    tag_counts,
+    tag_disagreement,
+    visible_disagreements,
+    with_verdicts,
+)
+from judge_eval.workshop.findings import TuningFigures, VariantFigure, judge_in_use, tuning_figures
+from judge_eval.workshop.held_out_check import check_held_out
+from judge_eval.workshop.queries import (
     Contender,
     WorkshopState,
     cost_of,
@@ -50,19 +57,7 @@ from judge_eval.pages.workshop_state import (
     picture,
     stages,
 )
-from judge_eval.runs import variants
-from judge_eval.runs.disagreements import (
-    Disagreement,
-    Tag,
-    tag_counts,
-    tag_disagreement,
-    visible_disagreements,
-    with_verdicts,
-)
-from judge_eval.runs.drift import floating_models
-from judge_eval.runs.lifecycle import LifecycleRefused, has_outputs
-from judge_eval.runs.suggestion import latest, suggest
-from judge_eval.web import run_action, run_page, shortened
+from judge_eval.workshop.suggestion import latest, suggest
 from voting.access.roles import user_of
 from voting.ballot import tuning
 from voting.items.choices import short_name
@@ -81,8 +76,8 @@ _ORDERS = {
     "BA": "always swapped",
 }
 _ELEMENTS = {"-": "del", "+": "ins", " ": "span"}
-_STEPS: dict[variants.Step, str] = {
-    "first": f"{variants.FIRST_ITEMS} items of the tuning half",
+_STEPS: dict[services.Step, str] = {
+    "first": f"{services.FIRST_ITEMS} items of the tuning half",
     "tuning": "the tuning half",
     "all": "all items",
 }
@@ -266,7 +261,7 @@ def _page(
         "diff": _diff(*compared) if "right" in request.GET and len(compared) == 2 else [],
         "suggest": SuggestForm(run),
         # What the first step of another wording costs, if it is asked of the model in use.
-        "first_try": cost_of(variants.first_try(run, in_use.judge)) if in_use and is_asked else "",
+        "first_try": cost_of(services.first_try(run, in_use.judge)) if in_use and is_asked else "",
         **_suggested(run, wordings),
     }
     context["form"] = form or VariantForm(run, initial=_initial(request, context, workshop))
@@ -277,7 +272,7 @@ def _contenders(run: Run, figures: TuningFigures) -> list[Contender]:
     judges = [figure for figure in figures.figures if not figure.judge.is_baseline]
     # None is asked anything here once the tuning has ended.
     to_ask = [figure.judge for figure in judges if run.queue.is_tuning]
-    steps, verdict_counts = variants.next_steps(run, to_ask), variants.verdict_counts(run)
+    steps, verdict_counts = services.next_steps(run, to_ask), services.verdict_counts(run)
     for figure in judges:
         figure.judge.run = run
     return [
@@ -415,7 +410,7 @@ def _row(
         "figure": _tuning_cell(contender.figure, "not asked yet"),
         "itself": percent(itself.value) if itself.value is not None else "",
         "itself_why": (itself.n and itself.why) or "",
-        "flips": [n + 1 for n in contender.figure.flips[: variants.FIRST_ITEMS]],
+        "flips": [n + 1 for n in contender.figure.flips[: services.FIRST_ITEMS]],
         "step": ask,
         "note": floating.get(judge.pk, ""),
         "asked": contender.wanted_verdicts > contender.waiting,
@@ -433,13 +428,13 @@ def _tuning_cell(figure: VariantFigure, nothing: str) -> Cell:
 
 @run_action("run")
 def open_tuning(request: HttpRequest, run: Run) -> HttpResponse:
-    variants.open_for_tuning(run, _acting_voter(request, run))
+    services.open_for_tuning(run, _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 
 
 @run_action("run")
 def end_tuning(request: HttpRequest, run: Run) -> HttpResponse:
-    variants.end(run, _acting_voter(request, run))
+    services.end(run, _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 
 
@@ -449,12 +444,12 @@ def add_variant(request: HttpRequest, run: Run) -> HttpResponse:
     form = VariantForm(run, request.POST)
     if form.is_valid() and form.joining is not None:
         try:
-            [judge] = variants.add(run, form.joining)
+            [judge] = services.add(run, form.joining)
         except ConfigInvalid as invalid:
             form.add_error(None, shortened(invalid.errors))
         else:
             if "try" in request.POST:
-                variants.ask(run, judge, "first")
+                services.ask(run, judge, "first")
             return redirect("run-workshop", run.pk)
     return _page(request, run, form, status=422)
 
@@ -462,8 +457,8 @@ def add_variant(request: HttpRequest, run: Run) -> HttpResponse:
 @run_action("run")
 def ask_variant(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
     judge = _judge(run, judge_id)
-    if step := variants.next_step(run, judge):
-        variants.ask(run, judge, step.step)
+    if step := services.next_step(run, judge):
+        services.ask(run, judge, step.step)
     return redirect("run-workshop", run.pk)
 
 
@@ -480,13 +475,13 @@ def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
 
 @run_action("run")
 def use_judge(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
-    variants.use(run, _model(run, judge_id), _acting_voter(request, run))
+    services.use(run, _model(run, judge_id), _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 
 
 @run_action("run")
 def drop(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
-    variants.drop(run, _judge(run, judge_id), _acting_voter(request, run))
+    services.drop(run, _judge(run, judge_id), _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 
 
