@@ -138,7 +138,7 @@ class Run(models.Model):
     epsilon = models.FloatField(default=0.2)
     # Boards and pair pages need a login until the owner shares them.
     is_shared = models.BooleanField(default=False)
-    # So many items with votes are asked again each day, of each judge: see judge_eval.runs.drift.
+    # So many items with votes are asked again each day, of each judge: see judge_eval.gate.drift.
     anchors_a_day = models.PositiveSmallIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, editable=False)
@@ -490,7 +490,7 @@ REPEATED: Final = Q(purpose="judge", sample__gte=REPEATS_APART, sample__lt=SAMPL
 class Watch(models.Model):
     """That a judge is asked about anchors again and again, to notice that it changes.
 
-    It answers about each so many times at once, which is its yardstick; see judge_eval.runs.drift.
+    It answers about each so many times at once, which is its yardstick; see judge_eval.gate.drift.
     """
 
     judge = models.ForeignKey(Judge, models.CASCADE, related_name="watches")

@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from judge_eval.board import cache
 from judge_eval.exchange import import_jobs
+from judge_eval.gate import drift
 from judge_eval.judging import leases, trial, verdicts, worker
-from judge_eval.runs import deletion, drift, state
+from judge_eval.runs import deletion, state
 from voting.pictures.store import render_picture
 
 logger = logging.getLogger(__name__)

@@ -26,12 +26,13 @@ from humanjudge.core.listing import Column, Listing
 from humanjudge.core.tables import Cell, name_cell
 from humanjudge.core.text import duration, latency, number_of, usd
 from judge_eval import selectors
+from judge_eval.gate import drift
 from judge_eval.judging import leases
 from judge_eval.judging.config.run_config import MOST_USD, ConfigInvalid
 from judge_eval.judging.provider_access import NANO
 from judge_eval.models import Call, Judge, Provider, Run
 from judge_eval.pages.run_form import JoiningForm
-from judge_eval.runs import deletion, drift, exclusion, lifecycle
+from judge_eval.runs import deletion, exclusion, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.state import PROGRESS
 from judge_eval.selectors import ModelCalls

@@ -22,6 +22,7 @@ from judge_eval.board.columns import share_cell
 from judge_eval.board.disputed import outputs_beginning, pairs_beginning
 from judge_eval.board.few import require_votes_first
 from judge_eval.board.views.reveal import reason_on_screen
+from judge_eval.gate.drift import floating_models
 from judge_eval.judging import provider_access
 from judge_eval.judging.config.run_config import (
     MOST_EXAMPLES,
@@ -34,7 +35,6 @@ from judge_eval.judging.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
 from judge_eval.judging.requests import judge_question
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import provider_names
-from judge_eval.runs.drift import floating_models
 from judge_eval.runs.lifecycle import LifecycleRefused, has_outputs
 from judge_eval.web import run_action, run_page, shortened
 from judge_eval.workshop import services

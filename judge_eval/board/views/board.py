@@ -30,8 +30,8 @@ from judge_eval.board.views.findings import (
     live_page,
     pairs_query,
 )
+from judge_eval.gate.drift import state_of, watches_of
 from judge_eval.models import Run
-from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.runs.exclusion import left_out_of
 from judge_eval.selectors import BoardView
 from judge_eval.stats.points import MOST_POINTS, BoardPoint

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from judge_eval import tasks
+from judge_eval.gate import drift
 from judge_eval.judging.config.judge_types import JUDGE_TYPES, JudgeType
 from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
-from judge_eval.runs import drift, lifecycle
+from judge_eval.runs import lifecycle
 from judge_eval.services import judge_of
 from judge_eval.workshop import services
 from reports.models import Delivery

@@ -18,9 +18,9 @@ from judge_eval.board.api import Computing, run_to_read
 from judge_eval.board.cache import is_sealing, request_findings
 from judge_eval.board.filters import Slice
 from judge_eval.board.model import JudgeFindings, RunFindings
+from judge_eval.gate import drift
 from judge_eval.judging.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.models import Judge, Run, Verdict
-from judge_eval.runs import drift
 from judge_eval.runs.lifecycle import add_judges_to, ask_missing
 from judge_eval.selectors import by_prefix, stands_on_board, voted_items
 from judge_eval.stats import gate
