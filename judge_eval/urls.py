@@ -74,7 +74,7 @@ of_a_run = [
     path("export/<slug:form>", exchange.run_file, name="run-file"),
 ]
 urlpatterns = [
-    path("planner/", on_demand("judge_eval.pages.planner.planner"), name="planner"),
+    path("planner/", on_demand("judge_eval.planner.views.planner"), name="planner"),
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),
