@@ -3,8 +3,9 @@ from django.views.generic import RedirectView
 
 from humanjudge.core.http import on_demand
 from judge_eval.board.views import board, findings, invites, models, pairs, people, reveal
+from judge_eval.extensions import views
 from judge_eval.judging.views import calls, providers
-from judge_eval.pages import draft, exchange, extensions, runs
+from judge_eval.pages import draft, exchange, runs
 from judge_eval.runs import lifecycle
 
 # Of what the page of exports showed; its files stay where they were.
@@ -87,7 +88,7 @@ urlpatterns = [
     path("providers/new/", providers.edit_provider, name="new-provider"),
     path("providers/<int:provider_id>/", providers.edit_provider, name="change-provider"),
     path("providers/<path:name>/try", providers.try_provider, name="try-provider"),
-    path("extensions/", extensions.extension_list, name="extensions"),
-    path("extensions/<str:extension_id>", extensions.switch_extension, name="switch-extension"),
+    path("extensions/", views.extension_list, name="extensions"),
+    path("extensions/<str:extension_id>", views.switch_extension, name="switch-extension"),
     path("reveal/<uuid:vote_uid>/", reveal.reveal, name="reveal"),
 ]
