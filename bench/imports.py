@@ -122,7 +122,7 @@ def again(run: object) -> None:
 
 
 def bundle(run: object) -> None:
-    from judge_eval.exchange.export import export_run
+    from judge_eval.exports.export import export_run
     from judge_eval.models import Run
     from tests.helpers.bundles import restore
     from voting.ledger.ledger import replay

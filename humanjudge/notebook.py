@@ -71,7 +71,7 @@ def _is_server() -> bool:
 def _read_database(run: str) -> tuple[Iterable[str | bytes], Figures]:
     # What the API answers is made by the server's own code, which no other client has.
     from judge_eval.board.api import Results, results_of
-    from judge_eval.exchange.export_rows import run_rows
+    from judge_eval.exports.rows import run_rows
     from judge_eval.models import Run
     from judge_eval.selectors import by_prefix
 

@@ -22,10 +22,10 @@ from judge_eval.api.access import (
 )
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.containers import Format, SourceFile
-from judge_eval.exchange.export_files import FormatName
-from judge_eval.exchange.export_files import export as export_file
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportReport, json_text
+from judge_eval.exports.files import FormatName
+from judge_eval.exports.files import export as export_file
 from judge_eval.models import Import, Run
 from judge_eval.runs import demo
 from voting.access.roles import can_make_projects, projects_where

@@ -30,7 +30,6 @@ from humanjudge.core.child_process import manage
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import ConfigInvalid, validated
 from judge_eval.exchange import containers, mapping
-from judge_eval.exchange.bundle import BundleError, is_bundle
 from judge_eval.exchange.containers import SourceFile, UnknownFormat, format_of
 from judge_eval.exchange.formats import read as read_file
 from judge_eval.exchange.guesses import ColumnFacts
@@ -58,6 +57,7 @@ from judge_eval.exchange.row_models import (
     Shape,
     UnreadableFile,
 )
+from judge_eval.exports.bundle import BundleError, is_bundle
 from judge_eval.models import UPLOADED, Import, Run
 from judge_eval.selectors import switched_off
 from voting.access.roles import projects_where

@@ -457,7 +457,7 @@ def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
 
 
 def _look_at_bundle(path: Path, name: str, result: Preview) -> None:
-    from judge_eval.exchange import bundle  # a third of the start of this process
+    from judge_eval.exports import bundle  # a third of the start of this process
 
     result.formats[name] = "bundle"
     with path.open("rb") as stream:

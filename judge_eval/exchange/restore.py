@@ -19,8 +19,6 @@ from django.db.models import Max, ProtectedError, QuerySet
 from django.utils import timezone
 
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.exchange import bundle
-from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.import_steps import (
@@ -34,6 +32,8 @@ from judge_eval.exchange.import_steps import (
 )
 from judge_eval.exchange.question import Columns
 from judge_eval.exchange.restore_rows import Lines, Rows, Start, lacks
+from judge_eval.exports import bundle
+from judge_eval.exports.bundle import BundleError
 from judge_eval.models import Import, Run
 from voting.access.roles import can_make_projects, make_project, projects_where
 from voting.items.choices import WRONG

@@ -10,10 +10,10 @@ from django.db.models import QuerySet
 from pydantic import BaseModel, ConfigDict
 
 from humanjudge.celery import enqueue
-from judge_eval.exchange import bundle as records
-from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_steps import close_undrawn, give_pictures
 from judge_eval.exchange.question import Columns
+from judge_eval.exports import bundle as records
+from judge_eval.exports.bundle import BundleError
 from judge_eval.judging.config import run_config
 from judge_eval.ledger.objects import UNASKED
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict

@@ -20,14 +20,12 @@ from django_htmx.http import HttpResponseClientRefresh
 from humanjudge.core.http import Context, HtmxRequest
 from humanjudge.core.text import in_words, number_of, ordinal
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.exchange import (
-    export_files,
-    import_jobs,
-)
+from judge_eval.exchange import import_jobs
 from judge_eval.exchange.formats import READERS
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportRefused, ImportReport
 from judge_eval.exchange.preview import LOOKED_AT, Preview, grouped
+from judge_eval.exports import files
 from judge_eval.models import Import, Run
 from judge_eval.pages.import_form import IN_WORDS, ImportForm
 from judge_eval.web import citation_of, find_run, run_page
@@ -256,7 +254,7 @@ def run_data(request: HtmxRequest, run: Run) -> HttpResponse:
     """Everything that gives the data of a run to others, or brings more."""
     formats = {
         name: export_format
-        for name, export_format in export_files.FORMATS.items()
+        for name, export_format in files.FORMATS.items()
         if run.queue.kind in export_format.kinds
     }
     context = {"run": run, "tab": "data", "formats": formats}
@@ -266,7 +264,7 @@ def run_data(request: HtmxRequest, run: Run) -> HttpResponse:
 
 @run_page("export")
 def run_file(request: HtmxRequest, run: Run, form: str) -> HttpResponse:
-    if form not in export_files.FORMATS:
+    if form not in files.FORMATS:
         raise Http404
-    name = cast(export_files.FormatName, form)
-    return cast(HttpResponse, export_files.export(run, name, request))
+    name = cast(files.FormatName, form)
+    return cast(HttpResponse, files.export(run, name, request))

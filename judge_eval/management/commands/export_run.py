@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from humanjudge.core.http import Problem
-from judge_eval.exchange.export import export_project
-from judge_eval.exchange.export_files import FORMATS, FormatName, in_blocks, with_ends
+from judge_eval.exports.export import export_project
+from judge_eval.exports.files import FORMATS, FormatName, in_blocks, with_ends
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 

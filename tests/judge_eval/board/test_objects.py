@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
-from judge_eval.exchange.export import export_run
+from judge_eval.exports.export import export_run
 from judge_eval.judging.baselines import names_for
 from judge_eval.models import Judge, Run
 from tests.helpers.bundles import empty_the_instance, restored

@@ -8,7 +8,7 @@ from django.test import Client
 
 from humanjudge.cli.lines import result_lines
 from judge_eval.board.model import RunFindings
-from judge_eval.exchange.export import export_run
+from judge_eval.exports.export import export_run
 from reports.report.bundle import verify
 from reports.report.links import make_share
 from tests.helpers import oracles

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from judge_eval.board.views.findings import TABLES
-from judge_eval.exchange.export_files import FORMATS
+from judge_eval.exports.files import FORMATS
 from judge_eval.judging.verdicts import settle
 from judge_eval.models import REPEATED, REPEATS_APART, Call, Judge, JudgeRating, Run, Verdict
 from reports.report.make import report_of

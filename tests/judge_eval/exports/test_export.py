@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from judge_eval.access import note_runs_seen
-from judge_eval.exchange.export import export_project, export_run
-from judge_eval.exchange.export_files import FORMATS, in_blocks
-from judge_eval.exchange.export_rows import grandjury_votes
+from judge_eval.exports.export import export_project, export_run
+from judge_eval.exports.files import FORMATS, in_blocks
+from judge_eval.exports.rows import grandjury_votes
 from judge_eval.models import Provider
 from tests.helpers.imports import imported, pair, vote
 from tests.makers import (

@@ -3,7 +3,7 @@
 import pytest
 
 from humanjudge.cli import commands
-from judge_eval.exchange.export_files import FORMATS
+from judge_eval.exports.files import FORMATS
 from tests.helpers.imports import imported, pair, vote
 from tests.helpers.pages import text_of
 from tests.makers import make_run, user_client

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.utils import timezone
 
-from judge_eval.exchange.export import export_project, export_run
+from judge_eval.exports.export import export_project, export_run
 from judge_eval.models import Verdict
 from reports.models import Quality
 from reports.quality.parameters import change, parameters_of

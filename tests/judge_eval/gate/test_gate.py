@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from humanjudge.cli.gate import junit_xml, summary
-from judge_eval.exchange.export import export_project
+from judge_eval.exports.export import export_project
 from judge_eval.models import Board, Call, Findings, Judge, Run, Verdict
 from tests.helpers.board_rows import make_studied_run
 from tests.helpers.bundles import empty_the_instance, restored

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from judge_eval.exchange.bundle import is_bundle
-from judge_eval.exchange.export import export_project, export_run
+from judge_eval.exports.bundle import is_bundle
+from judge_eval.exports.export import export_project, export_run
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import lifecycle
 from judge_eval.workshop import services

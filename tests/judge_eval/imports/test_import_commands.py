@@ -6,7 +6,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from judge_eval.exchange.export_files import FORMATS, in_blocks
+from judge_eval.exports.files import FORMATS, in_blocks
 from judge_eval.judging.baselines import names_asked, names_for
 from judge_eval.models import Run
 from tests.helpers.bundles import empty_the_instance, facts_of

@@ -17,8 +17,8 @@ from django.db import connection
 from django.utils import timezone
 
 from judge_eval.exchange import import_jobs, import_steps, import_write
-from judge_eval.exchange.export import export_project, export_run
 from judge_eval.exchange.import_jobs import SourceFile
+from judge_eval.exports.export import export_project, export_run
 from judge_eval.judging.leases import runs_at_work
 from judge_eval.models import Import, Judge, Run
 from tests.helpers.bundles import (

@@ -9,8 +9,8 @@ from django.db import connection
 
 from bench import imports
 from bench.imports import records
-from judge_eval.exchange.export import export_run
 from judge_eval.exchange.formats import read
+from judge_eval.exports.export import export_run
 from judge_eval.models import Run
 from tests.helpers.bundles import restore
 from tests.helpers.imports import import_run

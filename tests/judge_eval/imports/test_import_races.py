@@ -7,8 +7,8 @@ from itertools import count, groupby
 import pytest
 from django.db import connection
 
-from judge_eval.exchange.export import export_run
 from judge_eval.exchange.restore import Restoring
+from judge_eval.exports.export import export_run
 from judge_eval.models import Import, Run
 from judge_eval.runs import lifecycle
 from judge_eval.selectors import board

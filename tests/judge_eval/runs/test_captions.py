@@ -5,8 +5,8 @@ import json
 import pytest
 from django.urls import reverse
 
-from judge_eval.exchange.export import export_run
-from judge_eval.exchange.export_rows import run_csv, run_rows
+from judge_eval.exports.export import export_run
+from judge_eval.exports.rows import run_csv, run_rows
 from judge_eval.judging.config.run_config import ConfigInvalid, parse
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import form_values

@@ -9,7 +9,7 @@ from django.core.files.storage import default_storage
 from django.db.models import CharField, JSONField, TextField
 from django.utils import timezone
 
-from judge_eval.exchange.export import export_project
+from judge_eval.exports.export import export_project
 from judge_eval.models import Call, Import, Judge, Run, RunEvent, Verdict
 from judge_eval.runs import deletion
 from judge_eval.runs.lifecycle import LifecycleRefused

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from judge_eval.board.model import RunFindings
-from judge_eval.exchange.export import export_run
+from judge_eval.exports.export import export_run
 from judge_eval.models import Judge, JudgeRating, Run
 from judge_eval.runs.exclusion import include, leave_out, left_out_of
 from judge_eval.runs.lifecycle import LifecycleRefused

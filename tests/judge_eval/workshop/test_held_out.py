@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from judge_eval.board.views.findings import TABLES
-from judge_eval.exchange.export_files import FORMATS
+from judge_eval.exports.files import FORMATS
 from judge_eval.workshop import services
 from reports.models import Delivery
 from reports.webhooks.services import make_webhook

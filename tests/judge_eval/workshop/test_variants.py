@@ -12,7 +12,7 @@ from humanjudge.cli import lines
 from humanjudge.core.http import Problem
 from judge_eval.board.api import results_of
 from judge_eval.board.cache import request_findings
-from judge_eval.exchange.export import export_run
+from judge_eval.exports.export import export_run
 from judge_eval.judging.baselines import names_asked, names_for
 from judge_eval.judging.prompts.judge import JudgeQuestion, messages, opening_of, schema
 from judge_eval.models import REPEATED, Call, Verdict

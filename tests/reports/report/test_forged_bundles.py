@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from django.core.cache import cache
 
-from judge_eval.exchange.export import export_run
+from judge_eval.exports.export import export_run
 from judge_eval.ledger.objects import UNASKED, config_hash
 from judge_eval.models import Findings, Run, Verdict
 from judge_eval.runs import lifecycle

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from judge_eval.exchange.export import export_run
-from judge_eval.exchange.export_rows import run_csv
+from judge_eval.exports.export import export_run
+from judge_eval.exports.rows import run_csv
 from judge_eval.judging.prompts.judge import JudgeQuestion, messages
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.pages import queries_of, text_of

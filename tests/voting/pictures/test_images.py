@@ -15,9 +15,9 @@ from PIL import Image
 
 from humanjudge.core.validation import validated
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.export import export_run
-from judge_eval.exchange.export_files import FORMATS
 from judge_eval.exchange.import_jobs import SourceFile
+from judge_eval.exports.export import export_run
+from judge_eval.exports.files import FORMATS
 from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.judging.requests import png_bytes, question_of
 from judge_eval.models import Call, Import, Provider

@@ -15,7 +15,7 @@ from uuid import uuid5
 from django.db.models import Q
 
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.exchange.export_rows import JudgedItem, judged_items, label_of
+from judge_eval.exports.rows import JudgedItem, judged_items, label_of
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from voting.items import kinds

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from pydantic import BaseModel
 
-from judge_eval.exchange import bundle
+from judge_eval.exports import bundle
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import with_costs
 from voting.ballot.queries import chunks
