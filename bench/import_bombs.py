@@ -34,7 +34,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from bench.imports import records
 from bench.lib.installation import NO_LIMIT
 from bench.lib.report import figure, note, quantile
-from judge_eval.exchange.preview import PreviewRequest, preview
+from judge_eval.imports.preview import PreviewRequest, preview
 from tests.helpers.waiting import eventually
 from tests.helpers.workbooks import BOMB, HIDDEN_BOMB, workbook
 from tests.process.up import ROOT, Up, environment

@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def import_rows(name: str, count: int) -> object:
-    from judge_eval.exchange.formats import read
+    from judge_eval.imports.formats import read
     from tests.helpers.imports import import_run
     from voting.models import Project
 
@@ -111,7 +111,7 @@ def import_rows(name: str, count: int) -> object:
 
 
 def again(run: object) -> None:
-    from judge_eval.exchange.formats import read
+    from judge_eval.imports.formats import read
     from tests.helpers.imports import import_into
 
     stream = io.BufferedReader(Lines(lambda: records(ROWS)))

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import ImportRow
+from judge_eval.imports.formats import read
+from judge_eval.imports.row_models import ImportRow
 
 FILE = Path(__file__).parents[1] / "judge_eval" / "demo" / "published" / "pandalm" / "labels.csv"
 FILES = (

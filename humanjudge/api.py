@@ -14,15 +14,15 @@ from ninja.openapi.schema import OpenAPISchema
 
 from humanjudge.core.validation import ConfigInvalid
 from judge_eval.api.events import router as events
-from judge_eval.api.exchange import imports
-from judge_eval.api.exchange import router as transfer
 from judge_eval.api.runs import router as runs
 from judge_eval.board.api import router as judge_eval
 from judge_eval.board.cache import PartUnknown, TooManyParts
 from judge_eval.board.filters import SliceInvalid
-from judge_eval.exchange.import_report import ImportRefused, ImportTooLarge, TooManyWait
 from judge_eval.extensions.api import router as extensions
 from judge_eval.gate.api import router as gate
+from judge_eval.imports.api import imports
+from judge_eval.imports.api import router as transfer
+from judge_eval.imports.import_report import ImportRefused, ImportTooLarge, TooManyWait
 from judge_eval.planner.api import router as planner
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous

@@ -9,8 +9,8 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from judge_eval.board import cache
-from judge_eval.exchange import import_jobs
 from judge_eval.gate import drift
+from judge_eval.imports import import_jobs
 from judge_eval.judging import leases, trial, verdicts, worker
 from judge_eval.runs import deletion, state
 from voting.pictures.store import render_picture

@@ -4,8 +4,9 @@ from django.views.generic import RedirectView
 from humanjudge.core.http import on_demand
 from judge_eval.board.views import board, findings, invites, models, pairs, people, reveal
 from judge_eval.extensions import views
+from judge_eval.imports import views as imports_views
 from judge_eval.judging.views import calls, providers
-from judge_eval.pages import draft, exchange, runs
+from judge_eval.pages import draft, runs
 from judge_eval.runs import lifecycle
 
 # Of what the page of exports showed; its files stay where they were.
@@ -69,20 +70,20 @@ of_a_run = [
     path("vote/personal", people.make_personal_invites, name="make-personal-invites"),
     path("vote/invites/<uuid:invite_id>/qr.svg", invites.invite_qr, name="invite-qr"),
     path("vote/invites/<uuid:invite_id>/withdraw", invites.withdraw_invite, name="withdraw-invite"),
-    path("import/", exchange.upload_files, name="run-import"),
-    path("data/", exchange.run_data, name="run-data"),
+    path("import/", imports_views.upload_files, name="run-import"),
+    path("data/", imports_views.run_data, name="run-data"),
     path("export/", _moved, name="run-export"),
-    path("export/<slug:form>", exchange.run_file, name="run-file"),
+    path("export/<slug:form>", imports_views.run_file, name="run-file"),
 ]
 urlpatterns = [
     path("planner/", on_demand("judge_eval.planner.views.planner"), name="planner"),
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),
-    path("runs/import/", exchange.upload_files, name="import-files"),
-    path("imports/<uuid:import_id>/", exchange.import_page, name="import"),
-    path("imports/<uuid:import_id>/stop", exchange.stop_import, name="stop-import"),
-    path("imports/<uuid:import_id>/discard", exchange.discard_import, name="discard-import"),
+    path("runs/import/", imports_views.upload_files, name="import-files"),
+    path("imports/<uuid:import_id>/", imports_views.import_page, name="import"),
+    path("imports/<uuid:import_id>/stop", imports_views.stop_import, name="stop-import"),
+    path("imports/<uuid:import_id>/discard", imports_views.discard_import, name="discard-import"),
     path("runs/<uuid:run_id>/", include(of_a_run)),
     path("providers/", providers.provider_list, name="providers"),
     path("providers/new/", providers.edit_provider, name="new-provider"),

@@ -91,7 +91,7 @@ def _votes(scene: Scene, people: People, verdict: Verdict) -> None:
 
 def _work(here: Installation, deaths: int, verdict: Verdict) -> None:
     """No run is stuck or failed, and nobody was paid twice but after a death."""
-    from judge_eval.exchange.import_jobs import MOST_ATTEMPTS
+    from judge_eval.imports.import_jobs import MOST_ATTEMPTS
     from judge_eval.models import Call, Import, Run
     from voting.models import Picture
 

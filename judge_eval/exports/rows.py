@@ -16,8 +16,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from humanjudge.core.text import harmless
-from judge_eval.exchange.import_write import RESERVED_METADATA
-from judge_eval.exchange.row_models import PICKS, SHAPES, Values
+from judge_eval.imports.import_write import RESERVED_METADATA
+from judge_eval.imports.row_models import PICKS, SHAPES, Values
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
@@ -261,7 +261,7 @@ def labels_parquet(run: Run) -> Iterator[bytes]:
     graded, lists of sets, texts of all else.
     """
     # Imported here: it takes long, and nothing else that goes out needs it.
-    from judge_eval.exchange.parquet import parquet_file
+    from judge_eval.imports.parquet import parquet_file
 
     kind, is_number = kind_of(run.queue), is_ordered(run.queue)
     cells = float if is_number else list if kind.name == "labels" else str

@@ -4,7 +4,7 @@ docs/extending.md tells how to write one.
 """
 
 from humanjudge.core.validation import Part
-from judge_eval.exchange.formats import ImportFormat
+from judge_eval.imports.formats import ImportFormat
 from judge_eval.judging.baselines import Baseline, Opinion
 from judge_eval.judging.config.judge_types import Answer, JudgeHelpers, JudgeType, NoVerdict
 from judge_eval.judging.config.modes import Helpers, Output, PlanHelpers, RunMode

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from humanjudge.core import extensions
-from judge_eval.exchange import formats  # noqa: F401
+from judge_eval.imports import formats  # noqa: F401
 
 # Each makes the registry of a kind.
 from judge_eval.judging import baselines  # noqa: F401

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import Line, Part, Place, alone, validated
-from judge_eval.exchange.fields import Unfit, number
+from judge_eval.imports.fields import Unfit, number
 
 LARGEST: Final = 1_000_000_000
 MOST_COMPONENTS: Final = 30

@@ -28,9 +28,9 @@ from humanjudge.core.archives import UNREADABLE, check, read
 from humanjudge.core.strict_json import JsonObject, loads
 from humanjudge.core.text import number_of
 from judge_eval.board.filters import WHOLE_RUN
-from judge_eval.exchange.restore import Restoring
 from judge_eval.exports.bundle import BundleError, End
 from judge_eval.exports.export import LedgerNotWhole, project_ledger, project_rows
+from judge_eval.imports.restore import Restoring
 from judge_eval.ledger.objects import UNASKED, Objects, unsealed_verdicts
 from judge_eval.models import Findings, Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT

@@ -5,10 +5,10 @@ import json
 
 from django.apps import apps
 
-from judge_eval.exchange.import_report import ImportReport
-from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.row_models import RowError
 from judge_eval.exports.bundle import BundleError
+from judge_eval.imports.import_report import ImportReport
+from judge_eval.imports.restore import Restoring
+from judge_eval.imports.row_models import RowError
 from judge_eval.models import (
     Board,
     Call,

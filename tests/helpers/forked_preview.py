@@ -12,12 +12,12 @@ import warnings
 from tempfile import TemporaryFile
 from types import SimpleNamespace
 
-from judge_eval.exchange import preview
+from judge_eval.imports import preview
 
 
 def run_forked(command, *, input, **options):  # noqa: A002  as `subprocess.run` calls it
     """Stand in for `subprocess.run` where it starts a preview."""
-    assert command[1:] == ["-m", "judge_eval.exchange.preview"]
+    assert command[1:] == ["-m", "judge_eval.imports.preview"]
     with TemporaryFile() as given, TemporaryFile() as answer:
         given.write(input)
         given.seek(0)

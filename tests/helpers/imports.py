@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_read import read as read_all
-from judge_eval.exchange.import_report import ImportOptions, ImportReport, RowsWrong
-from judge_eval.exchange.import_scratch import Scratch
-from judge_eval.exchange.import_steps import note
-from judge_eval.exchange.import_write import Writing
+from judge_eval.imports.formats import read
+from judge_eval.imports.import_read import read as read_all
+from judge_eval.imports.import_report import ImportOptions, ImportReport, RowsWrong
+from judge_eval.imports.import_scratch import Scratch
+from judge_eval.imports.import_steps import note
+from judge_eval.imports.import_write import Writing
 from judge_eval.models import Import, Run
 from tests.makers import make_project
 from voting.ledger import chain, ledger

@@ -1,6 +1,6 @@
 """Files that are brought to the import page and imported as it proposes, with nothing changed."""
 
-from judge_eval.exchange import import_jobs
+from judge_eval.imports import import_jobs
 from judge_eval.models import Import
 from voting.models import Item
 

@@ -3,7 +3,7 @@
 import io
 from pathlib import Path
 
-from judge_eval.exchange.formats import read
+from judge_eval.imports.formats import read
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 DATA = SHARED / "data"

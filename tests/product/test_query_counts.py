@@ -7,10 +7,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from judge_eval.exchange.guesses import ColumnFacts
-from judge_eval.exchange.import_report import ImportReport
-from judge_eval.exchange.preview import Preview
-from judge_eval.exchange.row_models import RowError
+from judge_eval.imports.guesses import ColumnFacts
+from judge_eval.imports.import_report import ImportReport
+from judge_eval.imports.preview import Preview
+from judge_eval.imports.row_models import RowError
 from judge_eval.models import Findings, Import, Judge
 from tests.helpers.pages import HTMX, queries_of, token_of
 from tests.helpers.run_findings import compute

@@ -28,7 +28,7 @@ from judge_eval.access import hidden_from, is_voting, refusal
 from judge_eval.board.cache import parts_of
 from judge_eval.board.filters import Slice
 from judge_eval.board.views.findings import DISPUTED, disputed_order, pairs_query
-from judge_eval.exchange.import_write import CHANGES
+from judge_eval.imports.import_write import CHANGES
 from judge_eval.judging.provider_access import NANO
 from judge_eval.judging.verdicts import OUTPUT_LENGTH
 from judge_eval.models import Call, Run, Verdict

@@ -10,9 +10,9 @@ from django.db.models import ProtectedError
 
 from humanjudge.core.strict_json import JsonObject, loads
 from humanjudge.core.validation import ConfigInvalid, json_schema
-from judge_eval.exchange import import_jobs
-from judge_eval.exchange.containers import Format, SourceFile
-from judge_eval.exchange.import_report import ImportOptions, ImportReport, json_text
+from judge_eval.imports import import_jobs
+from judge_eval.imports.containers import Format, SourceFile
+from judge_eval.imports.import_report import ImportOptions, ImportReport, json_text
 from judge_eval.models import Import, Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 from voting.models import Project

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand
 from django.db import connection
 
-from judge_eval.exchange import import_jobs, preview
+from judge_eval.imports import import_jobs, preview
 from judge_eval.models import Import
 
 # How much more an import may take than this process takes by itself.

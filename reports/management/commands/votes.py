@@ -9,9 +9,9 @@ from typing import Any, BinaryIO, Final, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judge_eval.exchange.containers import Format, UnknownFormat
-from judge_eval.exchange.row_models import RowError
-from judge_eval.exchange.sources import Record, records
+from judge_eval.imports.containers import Format, UnknownFormat
+from judge_eval.imports.row_models import RowError
+from judge_eval.imports.sources import Record, records
 from reports.grandjury import analysis
 from reports.grandjury.analysis import Row, VoteInvalid
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from judge_eval.exchange.row_models import Values
 from judge_eval.extensions import ImportFormat
+from judge_eval.imports.row_models import Values
 
 
 class LeftRight(ImportFormat):

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import ImportRow
+from judge_eval.imports.formats import read
+from judge_eval.imports.row_models import ImportRow
 from judge_eval.judging.baselines import BASELINES, longer_wins, random_choice
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims

@@ -13,12 +13,12 @@ from judge_eval.board import cache
 from judge_eval.board.cache import request_findings
 from judge_eval.board.filters import Slice
 from judge_eval.board.load import labels_of, outcomes_of
-from judge_eval.exchange import import_jobs
-from judge_eval.exchange.formats import read as read_rows
-from judge_eval.exchange.import_jobs import SourceFile
 from judge_eval.exports.bundle import BundleError, read
 from judge_eval.exports.export import export_run
 from judge_eval.exports.rows import run_csv
+from judge_eval.imports import import_jobs
+from judge_eval.imports.formats import read as read_rows
+from judge_eval.imports.import_jobs import SourceFile
 from judge_eval.models import Board, Findings, Import, Run
 from reports.models import Quality, Share
 from reports.quality.groups import quality_of_groups

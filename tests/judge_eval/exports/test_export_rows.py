@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exports.rows import run_csv, run_rows
+from judge_eval.imports.formats import read
+from judge_eval.imports.import_report import ImportOptions
 from judge_eval.models import Verdict
 from tests.helpers.imports import errors_of, import_run, imported, pair, run_of, verdict, vote
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all

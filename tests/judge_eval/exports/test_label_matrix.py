@@ -10,10 +10,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.exchange import parquet
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exports.rows import labels_csv, labels_parquet
+from judge_eval.imports import parquet
+from judge_eval.imports.formats import read
+from judge_eval.imports.import_report import ImportOptions
 from judge_eval.stats import krippendorff_alpha
 from tests.helpers.imports import errors_of, import_run, imported, pair, run_of, verdict, vote
 from tests.makers import (

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.exchange.formats import read
 from judge_eval.exports.files import FORMATS
 from judge_eval.exports.training import majority_of
+from judge_eval.imports.formats import read
 from tests.helpers.imports import import_run, imported, pair, run_of, verdict, vote
 from tests.makers import make_project, pairs_of
 from voting.models import Entry, Voter

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval.exchange import import_jobs
+from judge_eval.imports import import_jobs
 from judge_eval.models import Import
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.imports import assert_whole, imported, pair, vote, votes_of
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def small_chunks(monkeypatch, settings):
     settings.SEAL_BATCH = 4
-    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", 4)
+    monkeypatch.setattr("judge_eval.imports.import_scratch.MOST_ROWS", 4)
 
 
 def test_people_vote_while_an_import_is_written(small_chunks):

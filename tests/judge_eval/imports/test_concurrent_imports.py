@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connection
 
-from judge_eval.exchange import import_jobs
+from judge_eval.imports import import_jobs
 from judge_eval.management.commands.import_waiting import do_all
 from judge_eval.models import Import, Run
 from tests.helpers.concurrent_calls import only, together

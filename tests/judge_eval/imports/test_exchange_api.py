@@ -7,7 +7,7 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from judge_eval.exchange import import_jobs
+from judge_eval.imports import import_jobs
 from judge_eval.judging.baselines import names_asked, names_for
 from judge_eval.models import Run
 from judge_eval.runs import demo

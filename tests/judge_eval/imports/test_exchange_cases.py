@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
-from judge_eval.exchange import import_write
+from judge_eval.imports import import_write
 from judge_eval.models import Import, Judge, Run, Verdict
 from tests.helpers.run_findings import compute
 from tests.makers import seal_all

@@ -4,11 +4,11 @@ from io import BytesIO
 
 import pytest
 
-from judge_eval.exchange.drafts import verdict_of
-from judge_eval.exchange.fields import Unfit
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_report import ImportOptions
-from judge_eval.exchange.question import Answers, ItemQuestion, ParsedAnswer, answer_of
+from judge_eval.imports.drafts import verdict_of
+from judge_eval.imports.fields import Unfit
+from judge_eval.imports.formats import read
+from judge_eval.imports.import_report import ImportOptions
+from judge_eval.imports.question import Answers, ItemQuestion, ParsedAnswer, answer_of
 
 
 def told_by(*labels):

@@ -257,7 +257,7 @@ def test_what_the_database_refuses_is_told_with_its_lines():
 @pytest.mark.parametrize("many", [1, 500])
 @pytest.mark.parametrize("what, why", [("id", "is here already"), ("voter", "has voted on this")])
 def test_one_vote_is_not_two_however_far_apart(what, why, many, monkeypatch):
-    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", many)
+    monkeypatch.setattr("judge_eval.imports.import_scratch.MOST_ROWS", many)
     lines = exported(imported(pair(1), vote(1, "ann", "A"), vote(1, "bob", "B")))
     first = next(json.loads(line) for line in lines if '"type":"vote"' in line)
     assert why in refused(changed(lines, "vote", 1, **{what: first[what]}))

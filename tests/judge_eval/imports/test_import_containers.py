@@ -8,11 +8,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from judge_eval.exchange import containers
-from judge_eval.exchange.containers import SourceFile, unpacked
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import ImportRow, Note, RowError, UnreadableFile
-from judge_eval.exchange.sources import Record, records
+from judge_eval.imports import containers
+from judge_eval.imports.containers import SourceFile, unpacked
+from judge_eval.imports.formats import read
+from judge_eval.imports.row_models import ImportRow, Note, RowError, UnreadableFile
+from judge_eval.imports.sources import Record, records
 from tests.helpers.workbooks import BOMB, workbook, zipped
 
 TABLE = "pair,voter,vote,comment\n7,ann,A,größer\n8,bob,B,\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.imports.import_report import ImportOptions
 from tests.helpers.imports import import_run, rows
 from tests.makers import make_project
 

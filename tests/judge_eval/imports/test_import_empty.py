@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.imports.import_report import ImportOptions
 from judge_eval.models import Run
 from tests.helpers.imports import added, errors_of, import_run, imported, pair, rows, vote
 from tests.makers import make_project

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from judge_eval.exchange.expressions import Expression, TooMuch, paths_of
-from judge_eval.exchange.mapping import fits, parse
-from judge_eval.exchange.row_models import ImportRow, LeftOut, RowError
-from judge_eval.exchange.sources import Record
+from judge_eval.imports.expressions import Expression, TooMuch, paths_of
+from judge_eval.imports.mapping import fits, parse
+from judge_eval.imports.row_models import ImportRow, LeftOut, RowError
+from judge_eval.imports.sources import Record
 
 ARENA = {
     "id": "b0",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Unfit
+from judge_eval.imports import fields
+from judge_eval.imports.fields import Unfit
 
 NAIVE = datetime(2026, 11, 21, 9, 30)  # noqa: DTZ001 - what a column without a zone holds
 

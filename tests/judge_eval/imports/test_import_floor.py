@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_report import ImportOptions
-from judge_eval.exchange.import_write import UNSEEN
-from judge_eval.exchange.row_models import JudgeOrder
+from judge_eval.imports.formats import read
+from judge_eval.imports.import_report import ImportOptions
+from judge_eval.imports.import_write import UNSEEN
+from judge_eval.imports.row_models import JudgeOrder
 from judge_eval.judging.baselines import longer_wins, random_choice
 from judge_eval.models import Verdict
 from tests.helpers.imports import (

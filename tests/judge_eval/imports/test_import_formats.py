@@ -7,13 +7,13 @@ from itertools import chain, permutations
 
 import pytest
 
-from judge_eval.exchange.formats import READERS, detect, first_records, read
-from judge_eval.exchange.formats.alttest import rows as alttest
-from judge_eval.exchange.formats.metaevaluator import rows as metaevaluator
-from judge_eval.exchange.formats.mtbench import rows as mtbench
-from judge_eval.exchange.formats.pathscore import rows as pathscore
-from judge_eval.exchange.mapping import parse
-from judge_eval.exchange.row_models import (
+from judge_eval.imports.formats import READERS, detect, first_records, read
+from judge_eval.imports.formats.alttest import rows as alttest
+from judge_eval.imports.formats.metaevaluator import rows as metaevaluator
+from judge_eval.imports.formats.mtbench import rows as mtbench
+from judge_eval.imports.formats.pathscore import rows as pathscore
+from judge_eval.imports.mapping import parse
+from judge_eval.imports.row_models import (
     MAIN,
     OF_A_PAIR,
     ImportRow,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from judge_eval.exchange.guesses import facts_of
-from judge_eval.exchange.mapping import guessed_roles
-from judge_eval.exchange.row_models import PAIRS
+from judge_eval.imports.guesses import facts_of
+from judge_eval.imports.mapping import guessed_roles
+from judge_eval.imports.row_models import PAIRS
 
 LONG = ["A sentence of several words.", "Another one of them."]
 PICKS = ["A", "B"]

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from judge_eval.exchange import import_steps
-from judge_eval.exchange.import_report import ImportRefused
+from judge_eval.imports import import_steps
+from judge_eval.imports.import_report import ImportRefused
 from judge_eval.models import Judge, Run, Verdict
 from tests.helpers.bundles import facts_of, numbers_of
 from tests.helpers.imports import (

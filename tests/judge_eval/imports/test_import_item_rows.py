@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.mapping import own_names, parse, rows
-from judge_eval.exchange.row_models import ITEMS, MAIN, ImportRow, LeftOut, Note, RowError
-from judge_eval.exchange.sources import Record, records
+from judge_eval.imports.formats import read
+from judge_eval.imports.mapping import own_names, parse, rows
+from judge_eval.imports.row_models import ITEMS, MAIN, ImportRow, LeftOut, Note, RowError
+from judge_eval.imports.sources import Record, records
 from tests.judge_eval.imports.test_import_round_trip import WRITERS
 
 VOTE = {"item": "7", "voter": "ann", "vote": "pass"}

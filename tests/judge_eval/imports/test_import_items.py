@@ -6,9 +6,9 @@ from io import BytesIO
 
 import pytest
 
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exports.export import export_run
+from judge_eval.imports.formats import read
+from judge_eval.imports.import_report import ImportOptions
 from judge_eval.models import Run, Verdict
 from tests.helpers.bundles import (
     as_file,

@@ -16,9 +16,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval.exchange import import_jobs, import_steps, import_write
-from judge_eval.exchange.import_jobs import SourceFile
 from judge_eval.exports.export import export_project, export_run
+from judge_eval.imports import import_jobs, import_steps, import_write
+from judge_eval.imports.import_jobs import SourceFile
 from judge_eval.judging.leases import runs_at_work
 from judge_eval.models import Import, Judge, Run
 from tests.helpers.bundles import (
@@ -105,7 +105,7 @@ def kill_at(job, step):
 
 def cut_into(size, monkeypatch, settings):
     settings.SEAL_BATCH = size
-    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", size)
+    monkeypatch.setattr("judge_eval.imports.import_scratch.MOST_ROWS", size)
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.exchange.mapping import own_names, parse, rows
-from judge_eval.exchange.row_models import ITEMS, MAIN, PAIRS, ImportRow, LeftOut, Note, RowError
-from judge_eval.exchange.sources import Record, records
+from judge_eval.imports.mapping import own_names, parse, rows
+from judge_eval.imports.row_models import ITEMS, MAIN, PAIRS, ImportRow, LeftOut, Note, RowError
+from judge_eval.imports.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
 VERDICT = {"pair": "7", "judge": "gpt", "verdict": "B"}

@@ -9,8 +9,8 @@ from django.db import connection
 
 from bench import imports
 from bench.imports import records
-from judge_eval.exchange.formats import read
 from judge_eval.exports.export import export_run
+from judge_eval.imports.formats import read
 from judge_eval.models import Run
 from tests.helpers.bundles import restore
 from tests.helpers.imports import import_run
@@ -79,7 +79,7 @@ def small_pieces(monkeypatch, settings, db):
     monkeypatch.setattr(imports, "TEXT", LONG)
     settings.SEAL_BATCH = PIECE
     for constant in ("import_scratch.MOST_ROWS", "export.AT_ONCE"):
-        monkeypatch.setattr(f"judge_eval.exchange.{constant}", PIECE)
+        monkeypatch.setattr(f"judge_eval.imports.{constant}", PIECE)
     # psycopg remembers its last hundred statements with all that is written in them.
     connection.ensure_connection()
     if connection.vendor == "postgresql":

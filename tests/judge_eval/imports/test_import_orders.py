@@ -6,7 +6,7 @@ import pytest
 
 from humanjudge.core.validation import ConfigInvalid
 from judge_eval.api.access import project_for
-from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.imports.import_report import ImportOptions
 from judge_eval.models import Verdict
 from tests.helpers.imports import (
     added,

@@ -13,9 +13,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.utils import timezone
 
-from judge_eval.exchange import import_jobs, preview
-from judge_eval.exchange.preview import TOO_MUCH
 from judge_eval.exports.export import export_run
+from judge_eval.imports import import_jobs, preview
+from judge_eval.imports.preview import TOO_MUCH
 from judge_eval.models import Import, Run, Verdict
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.pages import HTMX, text_of

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.exchange import mapping
-from judge_eval.exchange.preview import (
+from judge_eval.imports import mapping
+from judge_eval.imports.preview import (
     LONGEST_TEXT,
     LOOKED_AT,
     MOST_COLUMNS,
@@ -15,7 +15,7 @@ from judge_eval.exchange.preview import (
     PreviewRequest,
     look,
 )
-from judge_eval.exchange.row_models import ITEMS, PAIRS
+from judge_eval.imports.row_models import ITEMS, PAIRS
 from voting.items.conversations import messages_of
 
 

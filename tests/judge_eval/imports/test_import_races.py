@@ -7,8 +7,8 @@ from itertools import count, groupby
 import pytest
 from django.db import connection
 
-from judge_eval.exchange.restore import Restoring
 from judge_eval.exports.export import export_run
+from judge_eval.imports.restore import Restoring
 from judge_eval.models import Import, Run
 from judge_eval.runs import lifecycle
 from judge_eval.selectors import board
@@ -65,7 +65,7 @@ def test_a_run_may_be_stopped_and_resumed_while_an_import_is_written():
 
 
 def test_between_any_two_chunks_of_a_bundle_people_vote(monkeypatch):
-    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", 4)
+    monkeypatch.setattr("judge_eval.imports.import_scratch.MOST_ROWS", 4)
     lines = list(export_run(make_eventful_run()))
     empty_the_instance()
     busy = make_run(pairs=40)

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.exchange.mapping import rows
-from judge_eval.exchange.row_models import FIELDS, PAIRS, ImportRow
-from judge_eval.exchange.sources import records
+from judge_eval.imports.mapping import rows
+from judge_eval.imports.row_models import FIELDS, PAIRS, ImportRow
+from judge_eval.imports.sources import records
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")
 # A CSV file cannot tell an empty text from none.

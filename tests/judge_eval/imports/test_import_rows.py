@@ -7,10 +7,10 @@ from itertools import count
 import pytest
 from django.utils import timezone
 
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_read import MOST_JUDGES
-from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused, RowsWrong
-from judge_eval.exchange.row_models import JudgeOrder, LeftOut
+from judge_eval.imports.formats import read
+from judge_eval.imports.import_read import MOST_JUDGES
+from judge_eval.imports.import_report import MOST_LISTED, ImportOptions, ImportRefused, RowsWrong
+from judge_eval.imports.row_models import JudgeOrder, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
 from judge_eval.runs.state import complete_voted_runs
 from judge_eval.services import imported_fingerprint
@@ -261,7 +261,7 @@ def test_what_rows_say_of_one_pair_is_put_together(turned):
 
 @pytest.mark.parametrize("rows_at_once", [1, 2, 500])
 def test_it_does_not_matter_where_a_chunk_ends(monkeypatch, rows_at_once):
-    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", rows_at_once)
+    monkeypatch.setattr("judge_eval.imports.import_scratch.MOST_ROWS", rows_at_once)
     records = [
         verdict(1, "j", "A"),
         vote(2, "ann", "B"),

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from django.db import connection
 
-from judge_eval.exchange import import_jobs
-from judge_eval.exchange.import_jobs import SourceFile
+from judge_eval.imports import import_jobs
+from judge_eval.imports.import_jobs import SourceFile
 from judge_eval.models import Import, Run
 from tests.helpers.workbooks import HIDDEN_BOMB, workbook
 from tests.judge_eval.imports.test_import_jobs import asked, worked

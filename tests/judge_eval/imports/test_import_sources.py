@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from humanjudge.core.strict_json import MAX_RECORD
-from judge_eval.exchange.containers import UnknownFormat, format_of
-from judge_eval.exchange.row_models import Note, RowError
-from judge_eval.exchange.sources import Record, records
+from judge_eval.imports.containers import UnknownFormat, format_of
+from judge_eval.imports.row_models import Note, RowError
+from judge_eval.imports.sources import Record, records
 from tests.helpers.waiting import PATIENCE
 
 TOO_LARGE = "x" * (MAX_RECORD + 1)
@@ -397,7 +397,7 @@ def test_damaged_parquet_is_told():
 def test_only_parquet_pays_for_pyarrow():
     script = (
         "import io, sys\n"
-        "from judge_eval.exchange.formats import read\n"
+        "from judge_eval.imports.formats import read\n"
         "assert len(list(read(io.BytesIO(b'pair\\n1\\n'), 'v.csv'))) == 1\n"
         "assert not {'pyarrow', 'django'} & set(sys.modules)\n"
     )

@@ -5,8 +5,8 @@ import pytest
 from judge_eval.board.filters import Slice
 from judge_eval.board.load import labels_of
 from judge_eval.board.views.reveal import judge_lines
-from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exports.export import export_run
+from judge_eval.imports.import_report import ImportOptions
 from judge_eval.models import Verdict
 from reports.composite.config import parse
 from reports.composite.sources import Outputs

@@ -13,8 +13,8 @@ import httpx
 import pytest
 from django.utils import timezone
 
-from judge_eval.exchange import import_jobs
-from judge_eval.exchange.import_jobs import SourceFile
+from judge_eval.imports import import_jobs
+from judge_eval.imports.import_jobs import SourceFile
 from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs import demo
 from tests.helpers.imports import pair, verdict, vote

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from docs import published_labels
 from judge_eval.demo import content
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exports.export import export_run
+from judge_eval.imports.formats import read
+from judge_eval.imports.import_report import ImportOptions
 from judge_eval.models import JudgeRating, Run, Verdict
 from judge_eval.runs.demo import make_published
 from judge_eval.selectors import board

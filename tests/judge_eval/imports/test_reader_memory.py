@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import ImportRow
+from judge_eval.imports.formats import read
+from judge_eval.imports.row_models import ImportRow
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.exchange.formats import detect, first_records, read
-from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, ImportRow, LeftOut
+from judge_eval.imports.formats import detect, first_records, read
+from judge_eval.imports.row_models import MAIN, OF_A_PAIR, ImportRow, LeftOut
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
 DATA = SHARED / "data"

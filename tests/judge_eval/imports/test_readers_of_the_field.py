@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.exchange.formats import READERS, detect, first_records, read
-from judge_eval.exchange.row_models import MAIN, ImportRow, LeftOut, Note, RowError
-from judge_eval.exchange.sources import Record, records
+from judge_eval.imports.formats import READERS, detect, first_records, read
+from judge_eval.imports.row_models import MAIN, ImportRow, LeftOut, Note, RowError
+from judge_eval.imports.sources import Record, records
 
 FILES = Path(__file__).parents[2] / "data" / "exchange"
 # What is in each file: its format, and how many items, outputs, votes, verdicts (of them failed),

@@ -4,7 +4,7 @@ from io import BytesIO
 
 import pytest
 
-from judge_eval.exchange.formats import read
+from judge_eval.imports.formats import read
 from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.models import Verdict
 from judge_eval.runs.lifecycle import add_judges_to

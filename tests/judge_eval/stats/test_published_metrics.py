@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge_eval.exchange.formats import read
-from judge_eval.exchange.row_models import MAIN, ImportRow
+from judge_eval.imports.formats import read
+from judge_eval.imports.row_models import MAIN, ImportRow
 from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,

@@ -14,10 +14,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
 from humanjudge.core.validation import validated
-from judge_eval.exchange import import_jobs
-from judge_eval.exchange.import_jobs import SourceFile
 from judge_eval.exports.export import export_run
 from judge_eval.exports.files import FORMATS
+from judge_eval.imports import import_jobs
+from judge_eval.imports.import_jobs import SourceFile
 from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.judging.requests import png_bytes, question_of
 from judge_eval.models import Call, Import, Provider
@@ -234,7 +234,7 @@ def test_what_is_no_picture_is_refused_by_row_and_column(output, members, why):
     "data, why", [(b"PK no zip", "no zip that can be read"), (None, "more than 2 files")]
 )
 def test_a_zip_that_cannot_be_taken_is_refused(monkeypatch, data, why):
-    monkeypatch.setattr("judge_eval.exchange.containers.MOST_MEMBERS", 2)
+    monkeypatch.setattr("judge_eval.imports.containers.MOST_MEMBERS", 2)
     job = bring([pair(url(RED), url(RED))], data or zipped(dict.fromkeys("abc", b"")))
     assert (job.state, job.status) == ("refused", 422)
     [error] = job.report["errors"]
