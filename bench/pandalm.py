@@ -75,7 +75,7 @@ def show_loading() -> None:
         from django.core.management import call_command
         from django.db import transaction
 
-        from judge_eval.runs.demo import make_published
+        from judge_eval.demo.load import make_published
         from voting.models import Project
 
         call_command("migrate", verbosity=0)

@@ -27,11 +27,12 @@ from judge_eval.api.access import (
 )
 from judge_eval.board.few import require_votes_first
 from judge_eval.board.voter_stats import figures_of, pace_of, people_of
+from judge_eval.demo import load
 from judge_eval.judging import extension_check
 from judge_eval.judging.config.estimates import Estimate, Plan, plan
 from judge_eval.judging.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.models import Judge, Run
-from judge_eval.runs import demo, exclusion, lifecycle
+from judge_eval.runs import exclusion, lifecycle
 from judge_eval.runs.progress import Cost, Work, progress_of
 from judge_eval.selectors import by_prefix
 from voting.access.roles import projects_where
@@ -322,8 +323,8 @@ def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     """
     api_key = key_of(request, MANAGE)
     options = body or DemoRequest()
-    project = project_for(api_key, options.project, usual=demo.PROJECT)
-    run = demo.make_run(project, options.kind, options.name or demo.RUNS[options.kind])
+    project = project_for(api_key, options.project, usual=load.PROJECT)
+    run = load.make_run(project, options.kind, options.name or load.RUNS[options.kind])
     plan, cost = Plan(0, run.queue.items.count(), 0), Estimate(Decimal(0), Decimal(0), (), ())
     return Status(201, _state(run, plan=plan, estimate=cost))
 
@@ -453,7 +454,7 @@ def _run_to_manage(request: HttpRequest, run_id: Prefix) -> Run:
     return run_of(key_of(request, MANAGE), run_id, "run")
 
 
-@router.post("/{run_id}/judge-eval/simulate", response=demo.Simulated)
+@router.post("/{run_id}/judge-eval/simulate", response=load.Simulated)
 def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     """Cast pretend votes on the pairs that are pending for this key, to try a run out.
 
@@ -463,8 +464,8 @@ def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     """
     api_key = key_of(request, VOTE, MANAGE)
     run = run_of(api_key, run_id, "run")
-    choices = (*run.queue.ballot, demo.AUTO)
+    choices = (*run.queue.ballot, load.AUTO)
     if body.choice not in choices or not run.queue.ballot:
         raise HttpError(422, f"choice: {body.choice!r} must be one of {', '.join(choices)}")
     voter = voter_of_key(run.queue.project_id, api_key)
-    return demo.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)
+    return load.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)

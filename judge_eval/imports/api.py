@@ -20,6 +20,7 @@ from judge_eval.api.access import (
     project_for,
     run_of,
 )
+from judge_eval.demo import load
 from judge_eval.exports.files import FormatName
 from judge_eval.exports.files import export as export_file
 from judge_eval.imports import import_jobs
@@ -27,7 +28,6 @@ from judge_eval.imports.containers import Format, SourceFile
 from judge_eval.imports.import_read import open_to_imports
 from judge_eval.imports.import_report import ImportReport, json_text
 from judge_eval.models import Import, Run
-from judge_eval.runs import demo
 from voting.access.roles import can_make_projects, projects_where
 from voting.models import ApiKey
 
@@ -117,7 +117,7 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
                 path, f"a line of {least} to {LONGEST_NAME} characters is needed"
             )
     job.form = _form(request, files)
-    own_projects = projects_where(api_key, "run").exclude(name__in=(*demo.PROJECTS, FIRST_PROJECT))
+    own_projects = projects_where(api_key, "run").exclude(name__in=(*load.PROJECTS, FIRST_PROJECT))
     usual = "" if own_projects.exists() else FIRST_PROJECT
     job.project = project_for(api_key, project_name, may_be_new=True, usual=usual)
     return _accepted(response, job, files)

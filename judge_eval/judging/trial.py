@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.core.text import excerpt, latency, number_of, usd
+from judge_eval.demo.load import PROJECT as DEMO
 from judge_eval.judging import leases, provider_access
 from judge_eval.judging.config.estimates import cost
 from judge_eval.judging.providers import protocols
@@ -25,7 +26,6 @@ from judge_eval.judging.providers.chat import ChatRequest
 from judge_eval.judging.providers.errors import CallFailed, short_reason
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.runs import state
-from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of, forget_trials
 from judge_eval.selectors import is_drawn
 from voting.items.kinds import kind_of

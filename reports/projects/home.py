@@ -23,8 +23,8 @@ from humanjudge.core.text import number_of
 from judge_eval.board.cache import request_findings
 from judge_eval.board.model import RunFindings
 from judge_eval.board.pictures import plot_of
+from judge_eval.demo.load import FIRST_START, FIRST_STUDY
 from judge_eval.models import Findings, Run
-from judge_eval.runs.demo import FIRST_START, FIRST_STUDY
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, invites_address, unstuck
 from reports.models import Share

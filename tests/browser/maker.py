@@ -22,9 +22,10 @@ from django.test import Client  # noqa: E402
 from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
+from judge_eval.demo import load  # noqa: E402
 from judge_eval.judging.baselines import names_for  # noqa: E402
 from judge_eval.models import Provider, Run  # noqa: E402
-from judge_eval.runs import demo, lifecycle, state  # noqa: E402
+from judge_eval.runs import lifecycle, state  # noqa: E402
 from tests import makers  # noqa: E402
 from tests.helpers.boards import BOARDS  # noqa: E402
 from tests.helpers.every_page import EveryPage  # noqa: E402
@@ -250,7 +251,7 @@ def drawings_for_a_picture(*, votes):
     """
     with patch("os.urandom", Random(2026).randbytes):
         project = makers.make_project("Pictures")
-        run = demo.make_run(project, "svg", "Drawings", examples=demo.examples("svg"))
+        run = load.make_run(project, "svg", "Drawings", examples=load.examples("svg"))
         voter = makers.make_voter(run)
     while not state.advance(run.pk) or run.queue.items.filter(opened_at=None).exists():
         time.sleep(0.1)

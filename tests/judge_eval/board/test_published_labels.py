@@ -15,9 +15,9 @@ from judge_eval.board.model import WINNER
 from judge_eval.board.ranking import IN_FILE
 from judge_eval.demo import content
 from judge_eval.demo.content import PANDALM, XSTEST
+from judge_eval.demo.load import make_published
 from judge_eval.models import Findings, JudgeRating, Verdict
 from judge_eval.runs import lifecycle
-from judge_eval.runs.demo import make_published
 from judge_eval.stats import classification, consensus
 from judge_eval.stats.elo import BASELINE
 from reports.report.links import make_share

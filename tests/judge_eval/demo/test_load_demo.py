@@ -7,10 +7,9 @@ from django.contrib.auth import authenticate
 from django.core.files.storage import default_storage
 from django.test import Client
 
-from judge_eval.demo import content
+from judge_eval.demo import content, load
 from judge_eval.judging.baselines import names_asked, names_for
 from judge_eval.models import Judge, Run, Verdict
-from judge_eval.runs import demo
 from judge_eval.runs.state import advance
 from judge_eval.selectors import board
 from tests.helpers.pages import ballots_in, text_of
@@ -40,7 +39,7 @@ def runs_of(project):
 
 
 def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
-    assert demo.load(access_file)
+    assert load.load(access_file)
     runs = runs_of("Demo")
     assert set(runs) == {"Drawings", "Answers"}
     for run in runs.values():
@@ -53,7 +52,7 @@ def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
 
 
 def test_every_drawing_has_its_picture_before_a_worker_looks(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     pictures = Picture.objects.all()
     assert {picture.state for picture in pictures} == {"done"}
     assert len(pictures) == 30
@@ -61,7 +60,7 @@ def test_every_drawing_has_its_picture_before_a_worker_looks(access_file):
 
 
 def test_thirty_jokes_to_pass_or_flag_one_by_one_in_a_project_of_their_own(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     [run] = runs_of("Jokes").values()
     queue = run.queue
     assert queue.rubric.text == "Is it funny, and would you tell it at work?"
@@ -76,7 +75,7 @@ def test_thirty_jokes_to_pass_or_flag_one_by_one_in_a_project_of_their_own(acces
 
 
 def test_the_jokes_open_as_soon_as_a_worker_looks_at_the_run_and_a_voter_passes_one(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     [run] = runs_of("Jokes").values()
     advance(run.pk)
     run.refresh_from_db()
@@ -97,7 +96,7 @@ def home():
 
 
 def test_the_ways_in_are_told_at_the_start_and_the_first_of_them_on_home(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     invites = json.loads(access_file.read_text())["invites"]
     assert [invite["name"] for invite in invites] == ["Drawings", "Answers", "Jokes"]
     page = home()
@@ -106,7 +105,7 @@ def test_the_ways_in_are_told_at_the_start_and_the_first_of_them_on_home(access_
 
 
 def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     judges = Judge.objects.order_by("run__name", "position").values_list("run__name", "name")
     assert list(judges) == [
         ("Answers", "careful-example"),
@@ -133,7 +132,7 @@ def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_fi
 
 
 def test_example_judges_have_answered_and_the_first_vote_moves_a_board_with_judges(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     examples = Verdict.objects.filter(judge__name__endswith="-example")
     assert examples.count() == 3 * 90
     assert set(examples.values_list("state", "judge__provider")) == {("done", "imported")}
@@ -164,26 +163,26 @@ def test_example_judges_have_answered_and_the_first_vote_moves_a_board_with_judg
 
 
 def test_it_is_loaded_once(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     before = access_file.read_text()
-    assert not demo.load(access_file)
+    assert not load.load(access_file)
     assert Run.objects.count() == 5
     assert access_file.read_text() == before
 
 
 def test_what_was_cleared_away_or_renamed_does_not_come_back(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     [jokes] = runs_of("Jokes").values()
     Verdict.objects.filter(judge__run=jokes).delete()
     jokes.judges.all().delete()
     jokes.delete()
     Project.objects.filter(name="Demo").update(name="Tried out")
-    assert not demo.load(access_file)
+    assert not load.load(access_file)
     assert Run.objects.count() == 4
 
 
 def test_the_ways_in_work_and_are_for_the_owners_eyes_only(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     assert access_file.stat().st_mode & 0o777 == 0o600
     access = json.loads(access_file.read_text())
     for invite in access["invites"]:
@@ -201,7 +200,7 @@ def test_the_ways_in_work_and_are_for_the_owners_eyes_only(access_file):
 
 
 def test_the_key_of_the_command_line_may_do_everything(access_file):
-    demo.load(access_file)
+    load.load(access_file)
     script = key_client(json.loads(access_file.read_text())["cli_key"])
     made = script.post("/api/runs/demo", {}, content_type="application/json")
     assert made.status_code == 201
@@ -214,21 +213,21 @@ def test_the_key_of_the_command_line_may_do_everything(access_file):
 
 
 def test_another_machine_on_the_same_database_is_let_in_by_nobody(access_file, tmp_path):
-    demo.load(access_file)
-    assert not demo.load(tmp_path / "elsewhere.json")
+    load.load(access_file)
+    assert not load.load(tmp_path / "elsewhere.json")
     assert not (tmp_path / "elsewhere.json").exists()
     assert ApiKey.objects.count() == 2
 
 
 def test_an_admin_who_is_there_keeps_their_password(access_file, django_user_model):
     django_user_model.objects.create(username="boss", is_superuser=True)
-    demo.load(access_file)
+    load.load(access_file)
     assert json.loads(access_file.read_text())["admin"]["password"] is None
     assert django_user_model.objects.count() == 1
 
 
 def test_without_its_keys_there_is_no_demo(tmp_path):
     with pytest.raises(OSError, match="no folder"):
-        demo.load(tmp_path / "no folder" / "access.json")
+        load.load(tmp_path / "no folder" / "access.json")
     assert not Run.objects.exists()
-    assert demo.load(tmp_path / "access.json")
+    assert load.load(tmp_path / "access.json")

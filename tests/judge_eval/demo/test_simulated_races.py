@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 from django.db import connection, transaction
 
-from judge_eval.runs.demo import Simulated, simulate
+from judge_eval.demo.load import Simulated, simulate
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import PATIENCE

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
+from judge_eval.demo import load
+from judge_eval.demo.load import drawn_choice, simulate
 from judge_eval.models import Board, Checkpoint
-from judge_eval.runs import demo
-from judge_eval.runs.demo import drawn_choice, simulate
 from tests.helpers.reference import assert_as_expected
 from tests.makers import (
     change_verdicts,
@@ -164,8 +164,8 @@ def test_a_limit_takes_the_first_pairs_and_the_next_call_goes_on():
 
 
 def test_a_request_takes_only_so_many(monkeypatch):
-    monkeypatch.setattr(demo, "MOST_VOTES", 4)
-    monkeypatch.setattr(demo, "BATCH", 3)
+    monkeypatch.setattr(load, "MOST_VOTES", 4)
+    monkeypatch.setattr(load, "BATCH", 3)
     run = make_run(pairs=6)
     done = pretend(run)
     assert (done.voted, done.left) == (4, 2)
@@ -248,14 +248,14 @@ def test_a_voter_who_is_shut_out_casts_none():
 def test_what_was_voted_on_meanwhile_is_skipped(monkeypatch):
     run = make_run(pairs=3)
     voter = make_voter(run)
-    real = demo.make_simulated
+    real = load.make_simulated
 
     def with_somebody_quicker(queue):
         real(queue)
         ballot = ballot_for(voter, queue, pairs_of(run)[1])
         cast_simulated_votes(queue, [(ballot, VoteAnswer("B"))])
 
-    monkeypatch.setattr(demo, "make_simulated", with_somebody_quicker)
+    monkeypatch.setattr(load, "make_simulated", with_somebody_quicker)
     done = pretend(run, voter)
     assert (done.voted, done.skipped, done.left) == (2, 1, 0)
     assert [vote.choice for vote in votes_in(run)] == ["A", "B", "A"]

@@ -7,10 +7,10 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from judge_eval.demo import load
 from judge_eval.imports import import_jobs
 from judge_eval.judging.baselines import names_asked, names_for
 from judge_eval.models import Run
-from judge_eval.runs import demo
 from tests.helpers.bundles import empty_the_instance, facts_of
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.makers import (
@@ -124,7 +124,7 @@ def test_a_project_that_is_not_there_yet_is_made():
 
 
 def test_beside_the_demo_alone_the_first_import_has_a_project_of_its_own():
-    for name in demo.PROJECTS:
+    for name in load.PROJECTS:
         make_project(name)
     for name in ("First", "Second"):
         job = done(manager(), file_of(pair(1)), name=name)

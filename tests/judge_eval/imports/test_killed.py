@@ -13,10 +13,10 @@ import httpx
 import pytest
 from django.utils import timezone
 
+from judge_eval.demo import load
 from judge_eval.imports import import_jobs
 from judge_eval.imports.import_jobs import SourceFile
 from judge_eval.models import Import, Run, Verdict
-from judge_eval.runs import demo
 from tests.helpers.imports import pair, verdict, vote
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import eventually
@@ -101,9 +101,9 @@ def accept(reply):
 
 
 def test_a_run_gets_to_voting_by_itself_though_its_workers_are_killed(site):
-    for kind, name in demo.RUNS.items():
-        demo.make_run(make_project(name), kind, name)
-    demo.make_jokes(make_project("Jokes"))
+    for kind, name in load.RUNS.items():
+        load.make_run(make_project(name), kind, name)
+    load.make_jokes(make_project("Jokes"))
     site.beat()
     dice = random.Random(5)
     for _ in range(WORKER_KILLS):

@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from docs import published_labels
 from judge_eval.demo import content
+from judge_eval.demo.load import make_published
 from judge_eval.exports.export import export_run
 from judge_eval.imports.formats import read
 from judge_eval.imports.import_report import ImportOptions
 from judge_eval.models import JudgeRating, Run, Verdict
-from judge_eval.runs.demo import make_published
 from judge_eval.selectors import board
 from tests.helpers.bundles import empty_the_instance, facts_of, numbers_of, restored
 from tests.helpers.imports import assert_whole, import_run, rows, run_of

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from humanjudge.core.charts.graphs import IntervalRow
 from humanjudge.core.charts.plot import lay_out_plot
+from judge_eval.demo.load import FIRST_START
 from judge_eval.models import Call, Findings, Run
-from judge_eval.runs.demo import FIRST_START
 from reports.models import Share
 from reports.projects.home import MOST_CARDS
 from reports.report.links import make_share
