@@ -13,8 +13,6 @@ from ninja.errors import ValidationError
 from ninja.openapi.schema import OpenAPISchema
 
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.api.events import router as events
-from judge_eval.api.runs import router as runs
 from judge_eval.board.api import router as judge_eval
 from judge_eval.board.cache import PartUnknown, TooManyParts
 from judge_eval.board.filters import SliceInvalid
@@ -24,8 +22,10 @@ from judge_eval.imports.api import imports
 from judge_eval.imports.api import router as transfer
 from judge_eval.imports.import_report import ImportRefused, ImportTooLarge, TooManyWait
 from judge_eval.planner.api import router as planner
+from judge_eval.runs.api import router as runs
+from judge_eval.runs.api_events import router as events
 from judge_eval.runs.lifecycle import LifecycleRefused
-from judge_eval.selectors import Ambiguous
+from judge_eval.runs.queries import Ambiguous
 from judge_eval.workshop.api import router as variants
 from judge_eval.workshop.api_prompts import router as prompts
 from reports.composite.api import router as composite

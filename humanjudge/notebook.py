@@ -73,7 +73,7 @@ def _read_database(run: str) -> tuple[Iterable[str | bytes], Figures]:
     from judge_eval.board.api import Results, results_of
     from judge_eval.exports.rows import run_rows
     from judge_eval.models import Run
-    from judge_eval.selectors import by_prefix
+    from judge_eval.runs.queries import by_prefix
 
     row = by_prefix(Run.objects.select_related("queue"), run)
     if row is None:

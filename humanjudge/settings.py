@@ -82,7 +82,7 @@ TEMPLATES = [
                 "django_htmx.templatetags.django_htmx",
                 "humanjudge.core.code",
                 "humanjudge.core.markdown",
-                "judge_eval.web",
+                "judge_eval.runs.run_page",
                 "reports.projects.page_header",
                 "voting.items.turns",
             ],
@@ -239,8 +239,8 @@ VOTES_BURST = env.int("VOTES_BURST", 60)
 PAIRS_HELD = 6
 LEASE_MINUTES = 5
 # What voting pages link to in the app above theirs: functions of that app return the addresses.
-BOARD_ADDRESS = "judge_eval.access.board_address"
-REVEAL_ADDRESS = "judge_eval.access.reveal_address"
+BOARD_ADDRESS = "judge_eval.runs.access.board_address"
+REVEAL_ADDRESS = "judge_eval.runs.access.reveal_address"
 # What is told of an item that a voter has flagged.
 FLAGGED = "reports.review.services.flagged"
 # What says why a run must not be deleted, where the app above needs it.

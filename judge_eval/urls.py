@@ -6,8 +6,8 @@ from judge_eval.board.views import board, findings, invites, models, pairs, peop
 from judge_eval.extensions import views
 from judge_eval.imports import views as imports_views
 from judge_eval.judging.views import calls, providers
-from judge_eval.pages import draft, runs
 from judge_eval.runs import lifecycle
+from judge_eval.runs.views import draft, run
 
 # Of what the page of exports showed; its files stay where they were.
 _moved = RedirectView.as_view(
@@ -22,12 +22,12 @@ of_a_run = [
     path("draft/", draft.run_draft, name="run-draft"),
     path("draft/try", draft.try_judge, name="try-judge"),
     path("draft/delete", draft.delete_draft, name="delete-draft"),
-    path("progress/", runs.run_progress, name="run-progress"),
-    path("start", runs.act, {"action": lifecycle.start}, name="start-run"),
-    path("stop", runs.act, {"action": lifecycle.stop}, name="stop-run"),
-    path("resume", runs.resume_run, name="resume-run"),
-    path("retry", runs.retry_run, name="retry-run"),
-    path("judges", runs.add_judges, name="add-judges"),
+    path("progress/", run.run_progress, name="run-progress"),
+    path("start", run.act, {"action": lifecycle.start}, name="start-run"),
+    path("stop", run.act, {"action": lifecycle.stop}, name="stop-run"),
+    path("resume", run.resume_run, name="resume-run"),
+    path("retry", run.retry_run, name="retry-run"),
+    path("judges", run.add_judges, name="add-judges"),
     path("workshop/", on_demand(f"{_workshop}.run_workshop"), name="run-workshop"),
     path("workshop/open", on_demand(f"{_workshop}.open_tuning"), name="open-tuning"),
     path("workshop/end", on_demand(f"{_workshop}.end_tuning"), name="end-tuning"),
@@ -42,13 +42,13 @@ of_a_run = [
         on_demand(f"{_workshop}.suggest_wording"),
         name="suggest-wording",
     ),
-    path("anchors", runs.change_anchors, name="change-anchors"),
-    path("leave-out", runs.leave_out, name="leave-out-judge"),
-    path("judges/<uuid:judge_id>/include", runs.include, name="include-judge"),
-    path("duplicate", runs.act, {"action": lifecycle.duplicate}, name="duplicate-run"),
-    path("archive", runs.act, {"action": lifecycle.archive}, name="archive-run"),
-    path("unarchive", runs.act, {"action": lifecycle.unarchive}, name="unarchive-run"),
-    path("delete/", runs.delete_run, name="delete-run"),
+    path("anchors", run.change_anchors, name="change-anchors"),
+    path("leave-out", run.leave_out, name="leave-out-judge"),
+    path("judges/<uuid:judge_id>/include", run.include, name="include-judge"),
+    path("duplicate", run.act, {"action": lifecycle.duplicate}, name="duplicate-run"),
+    path("archive", run.act, {"action": lifecycle.archive}, name="archive-run"),
+    path("unarchive", run.act, {"action": lifecycle.unarchive}, name="unarchive-run"),
+    path("delete/", run.delete_run, name="delete-run"),
     path("calls/", calls.run_calls, name="run-calls"),
     path("calls/<int:call_id>/", calls.run_call, name="run-call"),
     path("pairs/", pairs.run_pairs, name="run-pairs"),
@@ -77,7 +77,7 @@ of_a_run = [
 ]
 urlpatterns = [
     path("planner/", on_demand("judge_eval.planner.views.planner"), name="planner"),
-    path("runs/", runs.runs, name="runs"),
+    path("runs/", run.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),
     path("runs/import/", imports_views.upload_files, name="import-files"),

@@ -68,7 +68,7 @@ def forked_previews(monkeypatch):
 
 LIMITS = {
     "voting.access.login": ["BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"],
-    "judge_eval.api.access": ["WRONG_KEYS"],
+    "judge_eval.runs.api_access": ["WRONG_KEYS"],
     "reports.report.public": ["LIMIT"],
     "voting.ballot.views": ["WRONG_LINKS", "JOINS"],
 }

@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet
 from judge_eval.board.filters import Slice
 from judge_eval.board.model import AgainstPerson, AltTest, AltTestJudge
 from judge_eval.models import Judge, Run, Verdict
-from judge_eval.selectors import TUNED_ON
+from judge_eval.runs.queries import TUNED_ON
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
 from voting.items.choices import MILLION, quality_of
 from voting.items.kinds import kind_of, options_of

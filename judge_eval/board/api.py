@@ -17,8 +17,15 @@ from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.core.ratelimit import RateLimit
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.access import is_voting, may_be_stopped, note_seen, visible
-from judge_eval.api.access import (
+from judge_eval.board.cache import newer_votes, request_findings
+from judge_eval.board.columns import terminal_row
+from judge_eval.board.few import require_votes_first
+from judge_eval.board.filters import LONGEST, Slice
+from judge_eval.board.model import DisputedPair, RunFindings
+from judge_eval.board.ranking import agreement_intervals, ranking, stored_ranking
+from judge_eval.models import Run, Verdict
+from judge_eval.runs.access import is_voting, may_be_stopped, note_seen, visible
+from judge_eval.runs.api_access import (
     Counts,
     KeyRouter,
     Prefix,
@@ -28,14 +35,7 @@ from judge_eval.api.access import (
     own_votes,
     run_of,
 )
-from judge_eval.board.cache import newer_votes, request_findings
-from judge_eval.board.columns import terminal_row
-from judge_eval.board.few import require_votes_first
-from judge_eval.board.filters import LONGEST, Slice
-from judge_eval.board.model import DisputedPair, RunFindings
-from judge_eval.board.ranking import agreement_intervals, ranking, stored_ranking
-from judge_eval.models import Run, Verdict
-from judge_eval.selectors import board, by_prefix
+from judge_eval.runs.queries import board, by_prefix
 from voting.ballot.assignment import ballot_for
 from voting.ballot.queries import in_turn, open_to, progress
 from voting.ballot.services import RecordedVote, cast_key_vote, cast_vote, is_unblinded

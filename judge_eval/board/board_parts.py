@@ -21,7 +21,6 @@ from humanjudge.core.tables import (
     percent_span,
 )
 from humanjudge.core.text import listed, odds
-from judge_eval import selectors
 from judge_eval.board.columns import (
     COLUMNS,
     FURTHER_COLUMNS,
@@ -45,7 +44,8 @@ from judge_eval.board.tables import (
     with_people,
 )
 from judge_eval.models import Judge, Run
-from judge_eval.selectors import BoardView
+from judge_eval.runs import queries
+from judge_eval.runs.queries import BoardView
 from judge_eval.stats.estimate import SIGNIFICANCE, McNemar
 from voting.items.kinds import kind_of
 
@@ -277,7 +277,7 @@ def elo_graph(board: BoardView, lines: Sequence[BoardLine]) -> LineGraph | None:
     lines = [line for line in lines if line.elo.value is not None]
     if not lines:
         return None
-    series = selectors.rating_series(board.run, board.votes)
+    series = queries.rating_series(board.run, board.votes)
     if board.votes and (not series or series[-1][0] < board.votes):
         series.append((board.votes, [row.elo for row in board.rows]))
     places = sorted(board.rows.index(line.row) for line in lines)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from django.db.models import Count
 
 from humanjudge.core.text import listed, number_of
-from judge_eval.access import Reader, visible
 from judge_eval.board.model import DisputedPair
 from judge_eval.models import Judge, Run, Verdict
+from judge_eval.runs.access import Reader, visible
 from voting.items.choices import LABELS
 from voting.items.conversations import latest
 from voting.items.turns import beginning

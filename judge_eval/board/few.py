@@ -11,10 +11,10 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from humanjudge.core.http import Problem
-from judge_eval.access import Reader, hidden_from, is_voting, open_items_with_votes
 from judge_eval.board.cache import FindingsRequest, request_findings
 from judge_eval.board.filters import DECIDED, WHOLE_RUN, Slice
 from judge_eval.models import Findings, Run
+from judge_eval.runs.access import Reader, hidden_from, is_voting, open_items_with_votes
 from voting.models import Entry, Item, Project
 
 DECIDED_PART: Final = str(Slice("ballot", DECIDED))

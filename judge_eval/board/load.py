@@ -17,7 +17,7 @@ from judge_eval.board.model import WINNER, AsOf
 from judge_eval.board.repeats import Repeats, repeats_of
 from judge_eval.ledger.objects import UNASKED
 from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
-from judge_eval.selectors import (
+from judge_eval.runs.queries import (
     TUNED_ON,
     UNPRICED,
     counts_as_judge,

@@ -10,7 +10,7 @@ from django.db.models import F, Sum
 from judge_eval.board.filters import WHOLE_RUN, Slice
 from judge_eval.board.model import JudgeFindings, RankedJudges
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
-from judge_eval.selectors import BoardView
+from judge_eval.runs.queries import BoardView
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import FEWEST_PROMPTS, wilson
 from voting.items.kinds import is_ordered

@@ -27,7 +27,7 @@ from judge_eval.judging.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdi
 from judge_eval.ledger.objects import record_objects
 from judge_eval.models import Board, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from judge_eval.services import add_judges, baseline, create_queue, create_run, imported_judge
+from judge_eval.runs.services import add_judges, baseline, create_queue, create_run, imported_judge
 from voting.access.keys import create_key
 from voting.ballot.assignment import ballot_for
 from voting.ballot.queries import open_to

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from judge_eval.exports import bundle
 from judge_eval.models import Run, Verdict
-from judge_eval.selectors import with_costs
+from judge_eval.runs.queries import with_costs
 from voting.ballot.queries import chunks
 from voting.ballot.tuning import refuse_whole_ledgers
 from voting.ledger.groups import STATES_GROUPS

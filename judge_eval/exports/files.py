@@ -8,11 +8,11 @@ from django.http import StreamingHttpResponse
 from django.utils.text import slugify
 
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.access import Reader, note_runs_seen
 from judge_eval.exports import training
 from judge_eval.exports.export import export_run
 from judge_eval.exports.rows import grandjury_votes, labels_csv, labels_parquet, run_csv, run_rows
 from judge_eval.models import Run
+from judge_eval.runs.access import Reader, note_runs_seen
 from voting.ballot import tuning
 from voting.items.kinds import COMPARISON, KINDS
 from voting.ledger import ledger

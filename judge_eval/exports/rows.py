@@ -20,7 +20,7 @@ from judge_eval.imports.import_write import RESERVED_METADATA
 from judge_eval.imports.row_models import PICKS, SHAPES, Values
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from judge_eval.selectors import with_costs
+from judge_eval.runs.queries import with_costs
 from voting.ballot import tuning
 from voting.ballot.queries import chunks
 from voting.items.choices import MILLION, WRONG, quality_of, row_of

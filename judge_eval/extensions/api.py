@@ -7,9 +7,9 @@ from ninja import Schema
 from ninja.errors import HttpError
 
 from humanjudge.core import extensions
-from judge_eval.api.access import KeyRouter, key_of
 from judge_eval.judging.extension_check import switch
-from judge_eval.selectors import switched_off
+from judge_eval.runs.api_access import KeyRouter, key_of
+from judge_eval.runs.queries import switched_off
 from voting.access.roles import can
 from voting.models import ApiKey
 

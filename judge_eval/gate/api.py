@@ -13,7 +13,6 @@ from pydantic import AfterValidator, ConfigDict, WithJsonSchema
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import fixed, listed, number_of
 from humanjudge.core.validation import INTEGER, ConfigInvalid, Part, validated
-from judge_eval.api.access import KeyRouter, Prefix, key_of, run_of
 from judge_eval.board.api import Computing, run_to_read
 from judge_eval.board.cache import is_sealing, request_findings
 from judge_eval.board.filters import Slice
@@ -21,8 +20,9 @@ from judge_eval.board.model import JudgeFindings, RunFindings
 from judge_eval.gate import drift
 from judge_eval.judging.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.models import Judge, Run, Verdict
+from judge_eval.runs.api_access import KeyRouter, Prefix, key_of, run_of
 from judge_eval.runs.lifecycle import add_judges_to, ask_missing
-from judge_eval.selectors import by_prefix, stands_on_board, voted_items
+from judge_eval.runs.queries import by_prefix, stands_on_board, voted_items
 from judge_eval.stats import gate
 from judge_eval.stats.estimate import PASSES, WELL_COVERED, Estimate
 from judge_eval.stats.gate import Outcome, Result

@@ -42,7 +42,7 @@ from judge_eval.judging.requests import ModelQuestion, question_of
 from judge_eval.judging.results import CallAnswer, fields_of
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
-from judge_eval.selectors import counts_as_judge, voted_items
+from judge_eval.runs.queries import counts_as_judge, voted_items
 from judge_eval.workshop import services
 from voting.access.changes import note_change
 from voting.items.order import keyed_number

@@ -11,15 +11,6 @@ from ninja.errors import HttpError
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import LONGEST_NAME, ConfigInvalid
-from judge_eval.api.access import (
-    KeyRouter,
-    Prefix,
-    Problem,
-    key_of,
-    located,
-    project_for,
-    run_of,
-)
 from judge_eval.demo import load
 from judge_eval.exports.files import FormatName
 from judge_eval.exports.files import export as export_file
@@ -28,6 +19,15 @@ from judge_eval.imports.containers import Format, SourceFile
 from judge_eval.imports.import_read import open_to_imports
 from judge_eval.imports.import_report import ImportReport, json_text
 from judge_eval.models import Import, Run
+from judge_eval.runs.api_access import (
+    KeyRouter,
+    Prefix,
+    Problem,
+    key_of,
+    located,
+    project_for,
+    run_of,
+)
 from voting.access.roles import can_make_projects, projects_where
 from voting.models import ApiKey
 

@@ -19,7 +19,7 @@ from judge_eval.imports.preview import Preview
 from judge_eval.imports.row_models import ITEMS, JUDGES, METADATA, SHAPES, VOTERS, Shape, Values
 from judge_eval.imports.row_models import LABELS as LABELS_BY_TASK
 from judge_eval.models import Import
-from judge_eval.pages.run_form import RunProjectForm
+from judge_eval.runs.forms import RunProjectForm
 from voting.access.members import start_project
 from voting.access.roles import projects_where
 from voting.items.choices import LABELS

@@ -51,7 +51,7 @@ from judge_eval.imports.preview import PreviewRequest, preview
 from judge_eval.imports.restore import Restoring
 from judge_eval.imports.row_models import ITEMS, SHAPES, Item, Note, RowError, Shape, UnreadableFile
 from judge_eval.models import UPLOADED, Import, Run
-from judge_eval.selectors import switched_off
+from judge_eval.runs.queries import switched_off
 from voting.access.roles import projects_where
 from voting.items.kinds import KINDS
 from voting.models import Entry

@@ -60,7 +60,7 @@ from judge_eval.imports.row_models import (
 )
 from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
-from judge_eval.services import imported_fingerprint
+from judge_eval.runs.services import imported_fingerprint
 from voting.items.kinds import KINDS
 from voting.models import Entry, Queue
 from voting.models import Item as Pair

@@ -12,10 +12,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.core import leases
-from judge_eval.access import note_runs_seen
 from judge_eval.imports import import_scratch
 from judge_eval.imports.import_report import ImportReport
 from judge_eval.models import Call, Import, Judge, Run, Verdict
+from judge_eval.runs.access import note_runs_seen
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from voting.models import Flag, Inference, Item, Picture, Project, Queue
 from voting.pictures.images import address_of, png_in, reader_id, size_of

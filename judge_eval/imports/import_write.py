@@ -43,8 +43,8 @@ from judge_eval.judging.verdicts import answer_of_baseline, changed_entries, ope
 from judge_eval.ledger.objects import record_objects, verdicts_by_item
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs, mark_lacking
-from judge_eval.selectors import switched_off
-from judge_eval.services import (
+from judge_eval.runs.queries import switched_off
+from judge_eval.runs.services import (
     AS_JUDGE,
     add_captions,
     add_judges,

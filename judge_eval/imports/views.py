@@ -28,7 +28,7 @@ from judge_eval.imports.import_read import open_to_imports
 from judge_eval.imports.import_report import ImportRefused, ImportReport
 from judge_eval.imports.preview import LOOKED_AT, Preview, grouped
 from judge_eval.models import Import, Run
-from judge_eval.web import citation_of, find_run, run_page
+from judge_eval.runs.run_page import citation_of, find_run, run_page
 from voting.access.roles import projects_where, require, require_login, require_making_runs, user_of
 
 MOST_FAULTS: Final = 100

@@ -12,7 +12,7 @@ from judge_eval.judging.config.run_config import RunConfig
 from judge_eval.judging.config.validate_run import TURNED_OFF, absence_reason, absent, validate_run
 from judge_eval.judging.providers.protocols import PROTOCOLS
 from judge_eval.models import Extension, Provider, Run
-from judge_eval.selectors import switched_off
+from judge_eval.runs.queries import switched_off
 
 
 def switch(extension_id: str, user: User | None, *, is_enabled: bool) -> None:

@@ -27,7 +27,7 @@ from judge_eval.judging.providers.errors import (
 )
 from judge_eval.judging.requests import ModelQuestion, answered_by_another, judge_question
 from judge_eval.models import Call, Run
-from judge_eval.services import picture_of
+from judge_eval.runs.services import picture_of
 from voting.curating.services import latest_on_judges
 from voting.ledger.bulk_sql import update_many
 from voting.models import Inference

@@ -27,7 +27,7 @@ from judge_eval.judging.providers.errors import CallFailed, short_reason
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.runs import state
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of, forget_trials
-from judge_eval.selectors import is_drawn
+from judge_eval.runs.queries import is_drawn
 from voting.items.kinds import kind_of
 from voting.models import Item
 

@@ -33,8 +33,8 @@ from judge_eval.ledger.objects import (
     verdicts_by_item,
 )
 from judge_eval.models import REPEATED, REPEATS_APART, SAMPLES_APART, Call, Judge, Run, Verdict
-from judge_eval.selectors import is_drawn, switched_off
-from judge_eval.services import add_judges, couple_items, model_fingerprint
+from judge_eval.runs.queries import is_drawn, switched_off
+from judge_eval.runs.services import add_judges, couple_items, model_fingerprint
 from voting.items.choices import MILLION
 from voting.items.kinds import is_ordered, kind_of, options_of
 from voting.items.order import keyed_number

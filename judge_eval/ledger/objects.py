@@ -20,7 +20,7 @@ from django.utils import timezone
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import number_of
 from judge_eval.models import Findings, Run, Verdict
-from judge_eval.selectors import with_costs
+from judge_eval.runs.queries import with_costs
 from voting.ballot.queries import chunks
 from voting.ledger import ledger
 from voting.ledger.chain import salted_hash, timestamp

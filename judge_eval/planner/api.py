@@ -8,7 +8,7 @@ from ninja import Query, Schema
 from pydantic import Field
 
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.api.access import KeyRouter, key_of
+from judge_eval.runs.api_access import KeyRouter, key_of
 from voting.models import ApiKey
 
 router = KeyRouter("planner")

@@ -23,7 +23,7 @@ from judge_eval.judging.results import FORMER_REPLY
 from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs import state
 from judge_eval.runs.lifecycle import LifecycleRefused
-from judge_eval.selectors import verdicts_of
+from judge_eval.runs.queries import verdicts_of
 from voting.access.changes import note_change
 from voting.ballot.queries import chunks
 from voting.ledger import ledger

@@ -33,8 +33,8 @@ from judge_eval.ledger.objects import record_objects
 from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import state
 from judge_eval.runs.progress import RETRIED
-from judge_eval.selectors import same_failure, used_pictures
-from judge_eval.services import (
+from judge_eval.runs.queries import same_failure, used_pictures
+from judge_eval.runs.services import (
     add_judges,
     create_queue,
     floor_of,

@@ -15,8 +15,8 @@ from judge_eval.judging.config.estimates import Usd, calls_per_verdict, plan
 from judge_eval.judging.config.run_config import parse
 from judge_eval.judging.provider_access import NANO
 from judge_eval.models import TRIALS, Call, Run
+from judge_eval.runs.queries import used_pictures, verdicts_of
 from judge_eval.runs.state import judges_of_new_items, unasked_verdicts
-from judge_eval.selectors import used_pictures, verdicts_of
 
 RECENT = timedelta(seconds=60)
 # How long a run still takes is told from so many answers, over so many seconds at least.

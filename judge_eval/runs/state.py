@@ -24,8 +24,8 @@ from judge_eval.judging.hook_api import RunHelpers, output_of
 from judge_eval.judging.providers.errors import CallFailed
 from judge_eval.judging.requests import started_config
 from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
-from judge_eval.selectors import is_drawn, left_out, switched_off, used_pictures
-from judge_eval.services import add_items, combined_outputs
+from judge_eval.runs.queries import is_drawn, left_out, switched_off, used_pictures
+from judge_eval.runs.services import add_items, combined_outputs
 from voting.ballot.queries import queue_counts
 from voting.items.kinds import kind_of
 from voting.models import Inference, Item, Picture

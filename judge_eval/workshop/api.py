@@ -8,10 +8,10 @@ from ninja import Schema
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import Name, json_schema, validated
-from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.board.few import require_votes_first
 from judge_eval.judging.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.models import Judge, Run
+from judge_eval.runs.api_access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.workshop import disagreements, services, suggestion
 from judge_eval.workshop.findings import VariantFigure, tuning_figures

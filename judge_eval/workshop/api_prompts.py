@@ -5,8 +5,8 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Schema
 
-from judge_eval.api.access import KeyRouter, key_of
 from judge_eval.demo import content
+from judge_eval.runs.api_access import KeyRouter, key_of
 from voting.models import ApiKey
 
 router = KeyRouter("prompts")

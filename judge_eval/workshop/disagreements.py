@@ -8,8 +8,8 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from humanjudge.core.http import Problem
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.access import PAIR_IS_OPEN, Reader, closed_to, hidden_from
 from judge_eval.models import SLIP_BEGINS, DisagreementTag, Judge, Run, Verdict
+from judge_eval.runs.access import PAIR_IS_OPEN, Reader, closed_to, hidden_from
 from voting.ballot import services, tuning
 from voting.items.choices import short_name
 from voting.items.disputes import majority

@@ -34,9 +34,9 @@ from judge_eval.judging.config.run_config import (
 from judge_eval.judging.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
 from judge_eval.judging.requests import judge_question
 from judge_eval.models import Judge, Run
-from judge_eval.pages.run_form import provider_names
+from judge_eval.runs.forms import provider_names
 from judge_eval.runs.lifecycle import LifecycleRefused, has_outputs
-from judge_eval.web import run_action, run_page, shortened
+from judge_eval.runs.run_page import run_action, run_page, shortened
 from judge_eval.workshop import services
 from judge_eval.workshop.disagreements import (
     Disagreement,

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import json_schema
-from judge_eval.access import hidden_from
-from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.board.few import require_votes_first
+from judge_eval.runs.access import hidden_from
+from judge_eval.runs.api_access import KeyRouter, Prefix, json_of, key_of, run_of
 from reports.composite.config import CompositeConfig
 from voting.models import ApiKey
 

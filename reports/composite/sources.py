@@ -21,7 +21,7 @@ from humanjudge.core.text import listed
 from humanjudge.core.validation import ConfigError, ConfigInvalid
 from judge_eval.board.filters import WHOLE_RUN, Slice
 from judge_eval.models import Judge, Run, Verdict
-from judge_eval.selectors import counts_as_judge
+from judge_eval.runs.queries import counts_as_judge
 from reports.composite.compute import Tally, quarter_of
 from reports.composite.config import (
     LONGEST_NAME,

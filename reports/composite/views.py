@@ -13,13 +13,13 @@ from django.shortcuts import redirect, render
 from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.tables import DASH, percent
 from humanjudge.core.text import listed, number_of
-from judge_eval.access import can, hidden_from
 from judge_eval.board.cache import parts_of
 from judge_eval.board.few import require_votes_first
 from judge_eval.board.filters import Slice
 from judge_eval.models import Run
+from judge_eval.runs.access import can, hidden_from
+from judge_eval.runs.run_page import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
-from judge_eval.web import run_action, run_page
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, source_in_words
 from reports.composite.forms import CHECKS, CompositeForm, rows_of

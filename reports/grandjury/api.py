@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel
 from humanjudge.core.http import Problem
 from humanjudge.core.ratelimit import RateLimit
 from humanjudge.core.validation import INTEGER, ConfigInvalid, Name, Storable, StorableJson, Text
-from judge_eval.api.access import KeyRouter, insist, key_of
+from judge_eval.runs.api_access import KeyRouter, insist, key_of
 from reports.grandjury import selectors, services
 from reports.grandjury.selectors import MOST_ROWS, Row, Window
 from reports.grandjury.services import TraceIn

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import INTEGER, ConfigInvalid
-from judge_eval.api.access import KeyRouter, insist, key_of
+from judge_eval.runs.api_access import KeyRouter, insist, key_of
 from reports.grandjury import analysis, selectors
 from reports.grandjury.api import EITHER_KEY, insist_on_patience
 from reports.quality.parameters import DEFAULT, parameters_of

@@ -12,8 +12,8 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Sum
 
-from judge_eval.access import note_seen
 from judge_eval.models import Run
+from judge_eval.runs.access import note_seen
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.access.roles import can, projects_of
 from voting.ballot.queries import left_to

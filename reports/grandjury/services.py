@@ -17,7 +17,7 @@ from humanjudge.core.strict_json import JsonObject
 from judge_eval.judging.verdicts import verdicts_entry
 from judge_eval.ledger.objects import UNPLACED
 from judge_eval.models import Run
-from judge_eval.services import create_study, new_item
+from judge_eval.runs.services import create_study, new_item
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.access.changes import note_change
 from voting.access.keys import create_key, revoke

@@ -21,9 +21,9 @@ from humanjudge.core.http import Context
 from humanjudge.core.listing import Column, Listing
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.text import listed, number_of
-from judge_eval.access import hidden_from
 from judge_eval.models import Judge, Run
-from judge_eval.selectors import Ambiguous, by_prefix
+from judge_eval.runs.access import hidden_from
+from judge_eval.runs.queries import Ambiguous, by_prefix
 from reports.projects.page_header import project_page
 from reports.quality.parameters import DEFAULT, KEY, REPUTATIONS, parameters_in
 from reports.quality.views import parameters_in_words

@@ -25,8 +25,8 @@ from judge_eval.board.model import RunFindings
 from judge_eval.board.pictures import plot_of
 from judge_eval.demo.load import FIRST_START, FIRST_STUDY
 from judge_eval.models import Findings, Run
-from judge_eval.selectors import silent_models
-from judge_eval.web import NEXT, invites_address, unstuck
+from judge_eval.runs.queries import silent_models
+from judge_eval.runs.run_page import NEXT, invites_address, unstuck
 from reports.models import Share
 from reports.review.services import reviews
 from voting.access.roles import can_make_runs, projects_where

@@ -24,7 +24,7 @@ from humanjudge.core.listing import Column, Listing, matching, page_of, searched
 from humanjudge.core.tables import DASH, Cell, name_cell
 from humanjudge.core.text import listed, number_of
 from judge_eval.models import Run
-from judge_eval.web import invites_address
+from judge_eval.runs.run_page import invites_address
 from reports.projects.page_header import project_action, project_page
 from voting.access import members
 from voting.access.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation

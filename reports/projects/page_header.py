@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.core.http import Context
-from judge_eval.web import Tab
+from judge_eval.runs.run_page import Tab
 from voting.access.roles import Action, can, require
 from voting.models import Project
 

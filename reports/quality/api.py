@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from ninja import Schema
 
 from humanjudge.core.validation import ConfigInvalid, Part, json_schema, validated
-from judge_eval.api.access import KeyRouter, Prefix, json_of, keep_blind, key_of, project_of
 from judge_eval.board.few import require_votes_first_in_project
 from judge_eval.models import Run
+from judge_eval.runs.api_access import KeyRouter, Prefix, json_of, keep_blind, key_of, project_of
 from judge_eval.stats.estimate import wilson
 from reports.models import Quality
 from reports.quality.parameters import Parameters, change, parameters_in, parameters_of

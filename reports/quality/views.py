@@ -21,10 +21,10 @@ from humanjudge.core.listing import Column, Listing
 from humanjudge.core.tables import DASH, Cell, percent, percent_span
 from humanjudge.core.text import duration, number_of
 from humanjudge.core.validation import ConfigInvalid, validated
-from judge_eval.access import open_items_with_votes
 from judge_eval.board.few import require_votes_first_in_project
+from judge_eval.runs.access import open_items_with_votes
+from judge_eval.runs.run_page import find_run
 from judge_eval.stats.estimate import wilson
-from judge_eval.web import find_run
 from reports.models import Quality
 from reports.quality.parameters import (
     DEFAULT,

@@ -10,11 +10,19 @@ from ninja import Field, Path, Schema, Status
 from ninja.errors import HttpError
 
 from humanjudge.core.validation import INTEGER, Name, Part, json_schema
-from judge_eval.access import can
-from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, project_of, run_of
 from judge_eval.board.few import require_votes_first
 from judge_eval.models import Run
-from judge_eval.selectors import by_prefix
+from judge_eval.runs.access import can
+from judge_eval.runs.api_access import (
+    KeyRouter,
+    Prefix,
+    keep_blind,
+    key_of,
+    located,
+    project_of,
+    run_of,
+)
+from judge_eval.runs.queries import by_prefix
 from reports.models import ScoreReport, Share
 from reports.report import links, scores
 from reports.report.model import ScoreTable

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from humanjudge.core.http import Context
 from judge_eval.models import Run
-from judge_eval.web import find_run
+from judge_eval.runs.run_page import find_run
 from reports.models import FrozenRows, Share
 from reports.report.before_tuning import is_waiting, report_before_tuning
 from reports.report.bundle import frozen_rows

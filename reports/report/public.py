@@ -30,11 +30,11 @@ from pydantic import ValidationError
 from humanjudge.core.citation import Citation, version
 from humanjudge.core.http import Context, Problem, problem
 from humanjudge.core.ratelimit import RateLimit
-from judge_eval.access import VOTE_FIRST, has_pairs_left, note_runs_seen, visible, voters_of
 from judge_eval.board.disputed import outputs_beginning, pairs_beginning
 from judge_eval.board.few import require_votes_first
 from judge_eval.board.pictures import INERT
 from judge_eval.models import Findings, Run
+from judge_eval.runs.access import VOTE_FIRST, has_pairs_left, note_runs_seen, visible, voters_of
 from reports.models import CompositeDefinition, FrozenRows, Share
 from reports.report.before_tuning import leave_out_held_out, report_before_tuning
 from reports.report.bundle import bundle_file

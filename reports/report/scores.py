@@ -29,8 +29,8 @@ from judge_eval.board.cache import parts_of
 from judge_eval.board.few import require_votes_first
 from judge_eval.board.filters import Slice
 from judge_eval.models import Run
-from judge_eval.selectors import switched_off
-from judge_eval.web import run_action, run_page
+from judge_eval.runs.queries import switched_off
+from judge_eval.runs.run_page import run_action, run_page
 from reports.models import ScoreReport
 from reports.report.model import ScoreTable
 from reports.report.score_config import Reach, config_object, config_of_request, parse

@@ -10,7 +10,7 @@ from ninja import Body, Field, Schema, Status
 from ninja.errors import HttpError
 
 from humanjudge.core.validation import Text
-from judge_eval.api.access import KeyRouter, insist, keep_blind, key_of
+from judge_eval.runs.api_access import KeyRouter, insist, keep_blind, key_of
 from reports.models import Review
 from reports.review import services
 from voting.access.roles import projects_where

@@ -5,8 +5,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from judge_eval.access import Reader, open_items
 from judge_eval.models import Run
+from judge_eval.runs.access import Reader, open_items
 from reports.models import Review
 from reports.review.projection import touch
 from reports.webhooks import services as webhooks

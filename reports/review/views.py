@@ -25,10 +25,10 @@ from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.listing import Column, Listing
 from humanjudge.core.tables import Cell, name_cell
 from humanjudge.core.text import number_of
-from judge_eval.access import refusal
 from judge_eval.models import Verdict
-from judge_eval.selectors import verdicts_on
-from judge_eval.web import scores_in_words
+from judge_eval.runs.access import refusal
+from judge_eval.runs.queries import verdicts_on
+from judge_eval.runs.run_page import scores_in_words
 from reports.models import Review
 from reports.review import services
 from voting.access.roles import (

@@ -23,7 +23,7 @@ from judge_eval.models import (
     RunEvent,
     Verdict,
 )
-from judge_eval.selectors import board
+from judge_eval.runs.queries import board
 from reports.models import Quality, QualityPoint, Review
 from tests.helpers.run_findings import compute
 from voting.models import (

@@ -14,7 +14,7 @@ from judge_eval.judging.requests import question_of
 from judge_eval.judging.results import CallAnswer
 from judge_eval.models import Call, Provider, Run
 from judge_eval.runs import lifecycle, state
-from judge_eval.selectors import used_pictures
+from judge_eval.runs.queries import used_pictures
 from tests.helpers.model_calls import completion
 from tests.makers import make_project
 from voting.pictures.store import render_picture

@@ -16,7 +16,7 @@ django.setup()
 
 from django.utils import timezone  # noqa: E402
 
-from judge_eval.services import new_item  # noqa: E402
+from judge_eval.runs.services import new_item  # noqa: E402
 from reports.grandjury import services  # noqa: E402
 from reports.models import Benchmark, Trace, TracedModel  # noqa: E402
 from tests.helpers.grandjury import Person, vote  # noqa: E402

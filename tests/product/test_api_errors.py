@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from judge_eval.api import runs
 from judge_eval.models import Run
+from judge_eval.runs import api
 from tests.makers import key_client, make_key, make_project, make_run, user_client
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +73,7 @@ def test_a_config_may_be_larger_than_any_other_body():
 
 @pytest.mark.parametrize("path", ["/runs", "/runs/estimate"])
 def test_a_config_that_is_too_large_is_refused_unread(monkeypatch, path, caplog):
-    monkeypatch.setattr(runs, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(api, "MOST_BYTES", 1_000)
     with caplog.at_level(logging.ERROR):
         said = detail_of(post(client(), path, " " * 1_001), 413)
     assert said == "a body of more than 1,000 bytes"
@@ -109,7 +109,7 @@ def test_what_breaks_on_the_server(monkeypatch):
     def broken(*_):
         raise RuntimeError
 
-    monkeypatch.setattr(runs, "_config", broken)
+    monkeypatch.setattr(api, "_config", broken)
     browser = client()
     browser.raise_request_exception = False
     said = detail_of(post(browser, "/runs", "{}"), 500)

@@ -29,7 +29,7 @@ def test_an_error_of_ours_is_said_without_details(monkeypatch):
         raise RuntimeError("secret detail")
 
     run = make_run()
-    monkeypatch.setattr("judge_eval.selectors.board", broken)
+    monkeypatch.setattr("judge_eval.runs.queries.board", broken)
     client = user_client(raise_request_exception=False)
     response = client.get(f"/runs/{run.pk}/")
     assert response.status_code == 500

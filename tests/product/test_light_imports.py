@@ -40,5 +40,5 @@ def test_web_servers_and_workers_start_without_what_only_computing_needs(tmp_pat
     assert made.returncode == 0, made.stderr
     tasks, modules = json.loads(made.stdout)
     assert {"voting.tasks.seal", "judge_eval.tasks.work", "reports.tasks.sweep"} <= set(tasks)
-    assert {"judge_eval.pages.runs", "humanjudge_consensus.scorers"} <= set(modules)
+    assert {"judge_eval.runs.views.run", "humanjudge_consensus.scorers"} <= set(modules)
     assert set(modules) & HEAVY == set()

@@ -15,9 +15,8 @@ from django.db import connection, transaction
 from schemathesis.core.parameters import ParameterLocation
 
 from humanjudge.core.ratelimit import RateLimit
-from judge_eval.api import access, events
 from judge_eval.models import Call, DisagreementTag, Import
-from judge_eval.runs import exclusion, lifecycle, state
+from judge_eval.runs import api_access, api_events, exclusion, lifecycle, state
 from judge_eval.workshop import services
 from reports.composite import sources
 from reports.models import ScoreReport
@@ -267,9 +266,9 @@ class Rows:
 
 @pytest.fixture
 def rows(monkeypatch):
-    monkeypatch.setattr(events, "STREAM_SECONDS", 0)
+    monkeypatch.setattr(api_events, "STREAM_SECONDS", 0)
     # It tries a wrong key beside each example, and none of these tries is to be one too many.
-    monkeypatch.setattr(access, "WRONG_KEYS", RateLimit(per_second=1e6, burst=1_000_000))
+    monkeypatch.setattr(api_access, "WRONG_KEYS", RateLimit(per_second=1e6, burst=1_000_000))
     # A server lets its connection go when it has answered; here the test's transaction is on it.
     monkeypatch.setattr(connection, "close_if_unusable_or_obsolete", lambda: None)
     return Rows()

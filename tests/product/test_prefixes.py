@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from judge_eval.selectors import Ambiguous, by_prefix
+from judge_eval.runs.queries import Ambiguous, by_prefix
 from voting.models import Project
 
 pytestmark = pytest.mark.django_db

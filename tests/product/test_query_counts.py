@@ -219,7 +219,7 @@ def test_a_key_that_has_voted_before_votes_with_one_insert():
 
 def test_waiting_for_ones_own_votes_is_short(monkeypatch):
     """The API looks whether its own votes are sealed; when no worker seals, it answers anyway."""
-    monkeypatch.setattr("judge_eval.api.access.OWN_VOTES_SECONDS", 0)
+    monkeypatch.setattr("judge_eval.runs.api_access.OWN_VOTES_SECONDS", 0)
     run = make_run(pairs=1)
     client = key_client(make_key("read", "vote")[1])
     url = f"/api/runs/{run.pk}/judge-eval/"

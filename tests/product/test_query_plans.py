@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from judge_eval.board.cache import is_readable
 from judge_eval.runs.deletion import outputs_of
-from judge_eval.selectors import used_pictures
+from judge_eval.runs.queries import used_pictures
 from reports.report.links import make_share
 from reports.report.public import current
 from tests.helpers.plans import plan_of

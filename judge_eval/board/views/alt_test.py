@@ -28,6 +28,7 @@ from judge_eval.board.model import AltTest, AltTestJudge
 from judge_eval.board.pictures import on_page
 from judge_eval.board.views.findings import findings_context, findings_version, live_page
 from judge_eval.models import Run
+from judge_eval.runs.run_page import run_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,
@@ -39,7 +40,6 @@ from judge_eval.stats import (
     items_needed,
     outcome_of,
 )
-from judge_eval.web import run_page
 
 EPSILONS = tuple(epsilon_key(epsilon) for epsilon in GRID)
 RATERS = {epsilon_key(epsilon): text for epsilon, text in EPSILON_GUIDE.items()}

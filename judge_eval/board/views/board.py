@@ -13,8 +13,6 @@ from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.markdown import unbroken
 from humanjudge.core.tables import Table, sort_link
 from humanjudge.core.text import listed, number_of
-from judge_eval import selectors
-from judge_eval.access import can, has_pairs_left, may_be_stopped, note_runs_seen, voters_of
 from judge_eval.board.board_parts import comparisons, elo_graph, judge_tables
 from judge_eval.board.cache import FindingsRequest
 from judge_eval.board.columns import COLUMNS, BoardColumn
@@ -32,10 +30,12 @@ from judge_eval.board.views.findings import (
 )
 from judge_eval.gate.drift import state_of, watches_of
 from judge_eval.models import Run
+from judge_eval.runs import queries
+from judge_eval.runs.access import can, has_pairs_left, may_be_stopped, note_runs_seen, voters_of
 from judge_eval.runs.exclusion import left_out_of
-from judge_eval.selectors import BoardView
+from judge_eval.runs.queries import BoardView
+from judge_eval.runs.run_page import citation_of, invites_address, run_action, run_page
 from judge_eval.stats.points import MOST_POINTS, BoardPoint
-from judge_eval.web import citation_of, invites_address, run_action, run_page
 from voting.ballot.queries import queue_counts
 from voting.items.choices import short_name
 
@@ -75,8 +75,8 @@ def _context(
 ) -> Context:
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = not requested.is_live, can(request, "see calls", run)
-    board = selectors.board(run, counts, is_live=requested.is_live)
-    left_out = selectors.left_out(run) if board.unusable else []
+    board = queries.board(run, counts, is_live=requested.is_live)
+    left_out = queries.left_out(run) if board.unusable else []
     part = requested.part
     ranked = ranking(board, requested.findings, part)
     figures = requested.findings if ranked.is_computed else None
@@ -226,7 +226,7 @@ def _alarms(board: BoardView) -> list[tuple[str, str, str]]:
     if not silent:
         return []
     reasons: dict[str, list[str]] = {}
-    for judge, reason in selectors.failures_of(silent).items():
+    for judge, reason in queries.failures_of(silent).items():
         reasons.setdefault(reason, []).append(silent[judge])
     return [(listed(sorted(names)), reason, min(names)) for reason, names in reasons.items()]
 

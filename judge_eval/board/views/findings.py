@@ -13,7 +13,6 @@ from django.utils.text import slugify
 from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.tables import as_csv
 from humanjudge.core.text import duration, number_of
-from judge_eval import selectors
 from judge_eval.board.cache import FindingsRequest, newer_votes
 from judge_eval.board.columns import Value, file_rows
 from judge_eval.board.corrected_table import corrected_file_rows
@@ -30,7 +29,8 @@ from judge_eval.board.pictures import (
     graph_of,
 )
 from judge_eval.models import Run
-from judge_eval.web import run_page
+from judge_eval.runs import queries
+from judge_eval.runs.run_page import run_page
 from voting.items.kinds import kind_of
 
 # The charts of each tab, and what they are called as files.
@@ -235,7 +235,7 @@ def _models_rows(run: Run, requested: FindingsRequest, figures: RunFindings) -> 
 TABLES: Final[dict[str, Callable[[Run, FindingsRequest, RunFindings], list[FileRow]]]] = {
     # A part has no ELO of its own.
     "board": lambda run, requested, figures: file_rows(
-        figures, {} if requested.part.kind else selectors.board(run, is_live=requested.is_live).elo
+        figures, {} if requested.part.kind else queries.board(run, is_live=requested.is_live).elo
     ),
     "alt-test": _alt_test_rows,
     "models": _models_rows,

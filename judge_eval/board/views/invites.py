@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.core.http import Context
 from judge_eval.models import Run
-from judge_eval.web import find_run, invites_address, run_action
+from judge_eval.runs.run_page import find_run, invites_address, run_action
 from voting.access.roles import require, user_of
 from voting.models import Invite
 from voting.people import voters

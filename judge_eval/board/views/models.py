@@ -11,7 +11,7 @@ from judge_eval.board.pictures import MODEL_RATES, MODEL_RATINGS, on_page
 from judge_eval.board.views.findings import findings_context, findings_version, live_page
 from judge_eval.judging.config.modes import wants_votes
 from judge_eval.models import Judge, Run
-from judge_eval.web import run_page
+from judge_eval.runs.run_page import run_page
 
 
 @run_page("see")

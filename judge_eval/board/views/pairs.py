@@ -24,7 +24,6 @@ from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.listing import Column, Listing, page_of
 from humanjudge.core.tables import DASH, Cell, percent
 from humanjudge.core.text import latency, usd
-from judge_eval.access import hidden_from, is_voting, refusal
 from judge_eval.board.cache import parts_of
 from judge_eval.board.filters import Slice
 from judge_eval.board.views.findings import DISPUTED, disputed_order, pairs_query
@@ -32,10 +31,11 @@ from judge_eval.imports.import_write import CHANGES
 from judge_eval.judging.provider_access import NANO
 from judge_eval.judging.verdicts import OUTPUT_LENGTH
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.pages.runs import DONE
+from judge_eval.runs.access import hidden_from, is_voting, refusal
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from judge_eval.selectors import verdicts_on
-from judge_eval.web import find_run, run_page, score_text
+from judge_eval.runs.queries import verdicts_on
+from judge_eval.runs.run_page import find_run, run_page, score_text
+from judge_eval.runs.views.run import DONE
 from voting.ballot.queries import votes_on_item
 from voting.items.choices import LABELS, MILLION, SWAPPED, VOTES_FOR, short_name
 from voting.items.conversations import latest

@@ -23,7 +23,6 @@ from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.listing import Column, Listing, both_ways
 from humanjudge.core.tables import DASH, Cell, missing, name_cell, percent, span
 from humanjudge.core.text import number_of
-from judge_eval import services
 from judge_eval.board.few import VotesFirst, require_votes_first
 from judge_eval.board.views.invites import PERSONAL_IDS, invites_of, record
 from judge_eval.board.voter_stats import (
@@ -36,7 +35,8 @@ from judge_eval.board.voter_stats import (
     people_of,
 )
 from judge_eval.models import Run
-from judge_eval.web import find_run, invites_address, run_action, run_page
+from judge_eval.runs import services
+from judge_eval.runs.run_page import find_run, invites_address, run_action, run_page
 from voting.access.roles import can, require, user_of
 from voting.curating.services import (
     MOST_VOTES,

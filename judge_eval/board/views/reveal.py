@@ -14,8 +14,8 @@ from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.tables import percent
 from judge_eval.board.views.pairs import picks_of
 from judge_eval.models import Verdict
-from judge_eval.selectors import verdicts_on
-from judge_eval.web import scores_in_words
+from judge_eval.runs.queries import verdicts_on
+from judge_eval.runs.run_page import scores_in_words
 from voting.ballot.queries import progress
 from voting.ballot.questions import own_vote_in_words
 from voting.ballot.services import record_exposure

@@ -10,12 +10,11 @@ from django.shortcuts import get_object_or_404, render
 
 from humanjudge.core.http import HtmxRequest, Problem
 from humanjudge.core.listing import page_of
-from judge_eval import selectors
-from judge_eval.access import closed_to, refusal
 from judge_eval.judging.providers.errors import LEFT_OUT, PERMANENT_BEGINNINGS
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.runs import lifecycle
-from judge_eval.web import run_page
+from judge_eval.runs import lifecycle, queries
+from judge_eval.runs.access import closed_to, refusal
+from judge_eval.runs.run_page import run_page
 from voting.models import Item
 
 FAILED, WAITING = Call.State.FAILED, Call.State.WAITING
@@ -27,8 +26,8 @@ LONGEST_REPLY = 20_000
 @run_page("see calls")
 def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
     """The calls that failed for good, by model and reason, and each, without their long replies."""
-    groups = selectors.failed_calls(run)
-    failed_calls = run.calls.filter(purpose__in=selectors.THINGS, state=FAILED)
+    groups = queries.failed_calls(run)
+    failed_calls = run.calls.filter(purpose__in=queries.THINGS, state=FAILED)
     calls = failed_calls.select_related("verdict__item").defer("reply")
     page = page_of(calls.order_by("-pk"), request.GET, CALLS_PER_PAGE)
     # Verdicts that failed although no call did: a baseline's, or orders that do not fit.
@@ -87,7 +86,7 @@ def _refused_verdicts(
 @run_page("see calls")
 def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
     """The raw reply of a call; what a judge said only to who may see its pair."""
-    calls = run.calls.filter(purpose__in=selectors.THINGS).exclude(state=WAITING)
+    calls = run.calls.filter(purpose__in=queries.THINGS).exclude(state=WAITING)
     call = get_object_or_404(calls.select_related("verdict__item"), pk=call_id)
     if call.verdict and (refused := refusal(request, "see", run, call.verdict.item)):
         return refused

@@ -10,7 +10,7 @@ from humanjudge.core.http import Problem
 from judge_eval.exports.export import export_project
 from judge_eval.exports.files import FORMATS, FormatName, in_blocks, with_ends
 from judge_eval.models import Run
-from judge_eval.selectors import Ambiguous, by_prefix, project_of
+from judge_eval.runs.queries import Ambiguous, by_prefix, project_of
 
 
 class Command(BaseCommand):

@@ -14,7 +14,7 @@ from judge_eval.imports import import_jobs
 from judge_eval.imports.containers import Format, SourceFile
 from judge_eval.imports.import_report import ImportOptions, ImportReport, json_text
 from judge_eval.models import Import, Run
-from judge_eval.selectors import Ambiguous, by_prefix, project_of
+from judge_eval.runs.queries import Ambiguous, by_prefix, project_of
 from voting.models import Project
 
 MOST_LINES = 20

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from humanjudge.core.validation import ConfigInvalid
 from judge_eval.judging.provider_access import make_embedder
 from judge_eval.models import Run
-from judge_eval.selectors import Ambiguous, by_prefix, switched_off
+from judge_eval.runs.queries import Ambiguous, by_prefix, switched_off
 from reports.report.score_config import Reach, config_object, read_config, read_style
 from reports.report.score_files import FolderTaken, ScoringFailed, make_report, replacing
 from reports.report.score_table import table_text

@@ -190,7 +190,7 @@ def test_a_key_is_one_voter_however_often_it_asks():
 
 
 def test_a_vote_that_is_not_sealed_yet_is_out_of_the_list_at_once(monkeypatch):
-    monkeypatch.setattr("judge_eval.api.access.OWN_VOTES_SECONDS", 0)
+    monkeypatch.setattr("judge_eval.runs.api_access.OWN_VOTES_SECONDS", 0)
     run = make_run()
     client = reader("vote")
     url = f"/api/runs/{run.pk}/judge-eval/vote"

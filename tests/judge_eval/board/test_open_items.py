@@ -19,8 +19,8 @@ from django.db import transaction
 from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
 
-from judge_eval.access import open_items
 from judge_eval.models import Board, Verdict
+from judge_eval.runs.access import open_items
 from reports.grandjury import services as grandjury
 from reports.report.files import FILES
 from tests.helpers.grandjury import Model
@@ -326,7 +326,7 @@ def test_the_search_finds_what_is_told_after_the_votes(study):
     share = page_address(study.scene, "shared-file")
     pair = pairs_of(study.run)[5]
     page = f"/runs/{study.run.pk}/pairs/{pair.pk}/"
-    with patch("judge_eval.access.record_exposure"):
+    with patch("judge_eval.runs.access.record_exposure"):
         assert leaks(study, lambda: study.client.get(page)) >= {"villach005x", "7.250051"}
         assert any("disputed" in word for word in leaks(study, lambda: study.client.get(share)))
         board = leaks(study, lambda: study.client.get(f"/runs/{study.run.pk}/"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.selectors import board
+from judge_eval.runs.queries import board
 from judge_eval.stats.elo import Standings, split
 from tests.makers import elos_of, make_run, make_vote, make_voter, pairs_of, seal_all
 

@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from judge_eval.demo.content import jokes
 from judge_eval.judging.baselines import names_for_single
+from judge_eval.runs.services import create_run
 from judge_eval.runs.state import advance
-from judge_eval.services import create_run
 from reports.composite.sources import Outputs, proposal, read_config
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute

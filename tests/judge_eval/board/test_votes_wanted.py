@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.runs import state
-from judge_eval.services import add_items
+from judge_eval.runs.services import add_items
 from tests.helpers.scene import assert_sound
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.voting.ledger.test_decisions import a_curator, a_voted_run, check

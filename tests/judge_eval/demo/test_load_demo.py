@@ -10,8 +10,8 @@ from django.test import Client
 from judge_eval.demo import content, load
 from judge_eval.judging.baselines import names_asked, names_for
 from judge_eval.models import Judge, Run, Verdict
+from judge_eval.runs.queries import board
 from judge_eval.runs.state import advance
-from judge_eval.selectors import board
 from tests.helpers.pages import ballots_in, text_of
 from tests.makers import key_client, make_vote, make_voter, seal_all, user_client
 from voting.items.choices import CHOICES

@@ -116,7 +116,7 @@ WHAT = ("pending", "results")
 
 
 def test_results_say_whether_all_of_the_keys_votes_are_in_them(monkeypatch):
-    monkeypatch.setattr("judge_eval.api.access.OWN_VOTES_SECONDS", 0)
+    monkeypatch.setattr("judge_eval.runs.api_access.OWN_VOTES_SECONDS", 0)
     run, client = make_run(pairs=2), script()
     url = f"/api/runs/{run.pk}/judge-eval/results"
     simulate(run, client, choice="A")

@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.access import note_runs_seen
 from judge_eval.exports.export import export_project, export_run
 from judge_eval.exports.files import FORMATS, in_blocks
 from judge_eval.exports.rows import grandjury_votes
 from judge_eval.models import Provider
+from judge_eval.runs.access import note_runs_seen
 from tests.helpers.imports import imported, pair, vote
 from tests.makers import (
     make_exposure,

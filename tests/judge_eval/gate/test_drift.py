@@ -10,7 +10,7 @@ from judge_eval.judging.config.judge_types import JUDGE_TYPES, JudgeType
 from judge_eval.judging.config.run_config import JoiningJudges
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
 from judge_eval.runs import lifecycle
-from judge_eval.services import judge_of
+from judge_eval.runs.services import judge_of
 from judge_eval.workshop import services
 from reports.models import Delivery
 from reports.webhooks.services import make_webhook

@@ -5,9 +5,9 @@ from itertools import combinations
 import pytest
 
 from humanjudge.core.validation import ConfigInvalid
-from judge_eval.api.access import project_for
 from judge_eval.imports.import_report import ImportOptions
 from judge_eval.models import Verdict
+from judge_eval.runs.api_access import project_for
 from tests.helpers.imports import (
     added,
     assert_whole,

@@ -11,7 +11,7 @@ from judge_eval.exports.export import export_run
 from judge_eval.imports.restore import Restoring
 from judge_eval.models import Import, Run
 from judge_eval.runs import lifecycle
-from judge_eval.selectors import board
+from judge_eval.runs.queries import board
 from tests.helpers.bundles import as_file, empty_the_instance, facts_of, restored
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.imports import added, assert_whole, imported, pair, study

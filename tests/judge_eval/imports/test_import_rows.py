@@ -12,8 +12,8 @@ from judge_eval.imports.import_read import MOST_JUDGES
 from judge_eval.imports.import_report import MOST_LISTED, ImportOptions, ImportRefused, RowsWrong
 from judge_eval.imports.row_models import JudgeOrder, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
+from judge_eval.runs.services import imported_fingerprint
 from judge_eval.runs.state import complete_voted_runs
-from judge_eval.services import imported_fingerprint
 from tests.helpers.imports import (
     added,
     assert_whole,

@@ -18,7 +18,7 @@ from judge_eval.exports.export import export_run
 from judge_eval.imports.formats import read
 from judge_eval.imports.import_report import ImportOptions
 from judge_eval.models import JudgeRating, Run, Verdict
-from judge_eval.selectors import board
+from judge_eval.runs.queries import board
 from tests.helpers.bundles import empty_the_instance, facts_of, numbers_of, restored
 from tests.helpers.imports import assert_whole, import_run, rows, run_of
 from tests.helpers.published_files import DATA, SHARED, items_of, texts_of

@@ -34,7 +34,10 @@ PROCESSES = 2
 LISTENERS = 20
 VOTES = 40
 # A stream ends, and a listener who hung up is found out, sooner than in production.
-QUICK = {"judge_eval.api.events.STREAM_SECONDS": 5, "judge_eval.api.events.BEAT_SECONDS": 0.5}
+QUICK = {
+    "judge_eval.runs.api_events.STREAM_SECONDS": 5,
+    "judge_eval.runs.api_events.BEAT_SECONDS": 0.5,
+}
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from judge_eval.models import Call, Judge, JudgeRating, Verdict
 from judge_eval.runs import lifecycle
-from judge_eval.services import model_fingerprint
+from judge_eval.runs.services import model_fingerprint
 from tests.helpers.model_calls import completion
 from tests.helpers.run_maker import a_verdict, attempt, go_on, make_judging, says
 from tests.makers import counts_of, elos_of, judges_of, make_vote, make_voter, pairs_of, seal_all

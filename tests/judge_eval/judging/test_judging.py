@@ -11,7 +11,7 @@ from judge_eval.judging import verdicts
 from judge_eval.judging.baselines import names_for
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.runs import state
-from judge_eval.services import create_run
+from judge_eval.runs.services import create_run
 from judge_eval.tasks import advance, sweep
 from tests.makers import make_project, make_vote, make_voter, seal_all
 from voting.ballot.assignment import next_pairs

@@ -8,7 +8,7 @@ import pytest
 from judge_eval.models import Run, Verdict
 from judge_eval.runs import lifecycle, state
 from judge_eval.runs.lifecycle import LifecycleRefused
-from judge_eval.selectors import left_out
+from judge_eval.runs.queries import left_out
 from tests.helpers.pages import text_of
 from tests.hostile_svg import drawing
 from tests.judge_eval.judging.test_judging import ALSO_GOOD, BAD, GOOD, make_new_run, work_on

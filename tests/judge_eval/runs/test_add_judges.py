@@ -3,7 +3,7 @@
 import pytest
 
 from judge_eval.models import Run, Verdict
-from judge_eval.services import new_item
+from judge_eval.runs.services import new_item
 from tests.helpers.pages import text_of
 from tests.helpers.run_rows import make_provider
 from tests.makers import make_inference, make_run, make_single_run, user_client

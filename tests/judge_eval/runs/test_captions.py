@@ -9,8 +9,8 @@ from judge_eval.exports.export import export_run
 from judge_eval.exports.rows import run_csv, run_rows
 from judge_eval.judging.config.run_config import ConfigInvalid, parse
 from judge_eval.models import Judge, Run
-from judge_eval.pages.run_form import form_values
 from judge_eval.runs import lifecycle
+from judge_eval.runs.forms import form_values
 from reports.report.files import card_svg
 from reports.report.make import report_of
 from tests.helpers.bundles import empty_the_instance, restored

@@ -8,7 +8,7 @@ from django.db import IntegrityError
 from judge_eval.demo.content import DemoOutput, DemoPrompt
 from judge_eval.judging.baselines import names_for
 from judge_eval.models import Judge, Run, Verdict
-from judge_eval.services import baseline, create_run
+from judge_eval.runs.services import baseline, create_run
 from tests.makers import make_project
 from voting.models import Entry, Inference, Item, Picture, VoterPrompt
 

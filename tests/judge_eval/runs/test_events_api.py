@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.api import events
 from judge_eval.models import RunEvent
+from judge_eval.runs import api_events
 from judge_eval.tasks import refresh_findings
 from tests.makers import key_client, make_key, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.models import Item
@@ -60,7 +60,7 @@ def test_an_event_of_this_very_moment_is_told_in_the_next():
     run = make_run()
     settled, young = make_event(run), make_event(run, ago=0)
     assert numbers(ask(run)) == [settled.pk]
-    RunEvent.objects.filter(pk=young.pk).update(at=timezone.now() - events.SETTLED)
+    RunEvent.objects.filter(pk=young.pk).update(at=timezone.now() - api_events.SETTLED)
     assert numbers(ask(run, f"?cursor={settled.pk}")) == [young.pk]
 
 
@@ -96,7 +96,7 @@ def test_a_last_event_that_is_none_is_refused_and_takes_no_place(last):
     response = ask(make_run(), Accept="text/event-stream", last_event_id=last)
     assert response.status_code == 422
     assert "Last-Event-ID" in str(response.json()["detail"])
-    assert not events._streaming.locked()
+    assert not api_events._streaming.locked()
 
 
 class Clock:
@@ -105,8 +105,8 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now = 1000.0
         self.sleeps = []
-        monkeypatch.setattr(events, "monotonic", lambda: self.now)
-        monkeypatch.setattr(events, "sleep", self.sleep)
+        monkeypatch.setattr(api_events, "monotonic", lambda: self.now)
+        monkeypatch.setattr(api_events, "sleep", self.sleep)
 
     def sleep(self, seconds):
         self.sleeps.append(seconds)
@@ -137,9 +137,9 @@ def test_a_stream_tells_what_came_after_the_last_event_and_ends_by_itself(clock)
     assert told(text) == [second.pk]
     assert f"id: {second.pk}\nevent: state\ndata: " in text
     assert text.startswith("retry: ")
-    assert sum(clock.sleeps) == pytest.approx(events.STREAM_SECONDS)
+    assert sum(clock.sleeps) == pytest.approx(api_events.STREAM_SECONDS)
     assert text.count(": still here\n\n") >= 5
-    assert not events._streaming.locked()
+    assert not api_events._streaming.locked()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -152,7 +152,7 @@ def test_a_stream_tells_each_event_once_and_those_that_come_meanwhile(clock, mon
         if len(made) < 4:
             made.append(make_event(run).pk)
 
-    monkeypatch.setattr(events, "sleep", sleep)
+    monkeypatch.setattr(api_events, "sleep", sleep)
     text = b"".join(ask(run, Accept="text/event-stream").streaming_content).decode()
     assert told(text) == made
 
@@ -180,10 +180,10 @@ def test_a_place_is_given_back_once_however_a_stream_ends(clock):
         for _ in range(texts):
             next(response.streaming_content)
         response.close()
-        assert events._streaming.acquire(blocking=False), "the place is free again"
+        assert api_events._streaming.acquire(blocking=False), "the place is free again"
         response.close()
-        assert events._streaming.locked(), "it is another's now"
-        events._streaming.release()
+        assert api_events._streaming.locked(), "it is another's now"
+        api_events._streaming.release()
 
 
 def test_who_does_not_ask_for_a_stream_gets_json():

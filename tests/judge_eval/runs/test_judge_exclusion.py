@@ -8,7 +8,7 @@ from judge_eval.exports.export import export_run
 from judge_eval.models import Judge, JudgeRating, Run
 from judge_eval.runs.exclusion import include, leave_out, left_out_of
 from judge_eval.runs.lifecycle import LifecycleRefused
-from judge_eval.selectors import board, verdicts_on
+from judge_eval.runs.queries import board, verdicts_on
 from reports.report.make import report_of
 from reports.report.page import report_context
 from tests.helpers.bundles import empty_the_instance, restored

@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.services import combined_outputs
+from judge_eval.runs.services import combined_outputs
 from voting.items.kinds import COMPARISON
 from voting.items.order import wants_overlap
 

@@ -12,8 +12,8 @@ from django.test.client import MULTIPART_CONTENT
 from judge_eval.judging.baselines import names_for
 from judge_eval.judging.config.run_config import RUBRICS, parse
 from judge_eval.models import Run
-from judge_eval.pages.run_form import RunForm, empty_values, form_values
 from judge_eval.runs import lifecycle
+from judge_eval.runs.forms import RunForm, empty_values, form_values
 from reports.quality.parameters import parameters_of
 from tests.helpers.pages import text_of
 from tests.helpers.run_rows import make_provider

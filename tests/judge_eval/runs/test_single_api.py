@@ -6,7 +6,7 @@ import pytest
 
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import state
-from judge_eval.services import create_study
+from judge_eval.runs.services import create_study
 from tests.helpers.run_maker import go_on, make_provider
 from tests.helpers.scene import assert_sound
 from tests.makers import (

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from schemathesis.core.parameters import ParameterLocation
 
 from humanjudge.core.ratelimit import RateLimit
-from judge_eval.api import access as api_access
+from judge_eval.runs import api_access
 from reports.grandjury import api as access
 from reports.grandjury import services
 from tests.helpers.grandjury import Model, make_voter, vote

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from humanjudge.core.ratelimit import RateLimit
-from judge_eval.api import access
+from judge_eval.runs import api_access
 from tests.makers import key_client, make_invite, make_key, make_run
 from voting.access import login
 from voting.ballot import views
@@ -22,7 +22,7 @@ def now(monkeypatch):
     """A clock of the limits that the tests set, and limits that nobody has used."""
     at = [1000.0]
     for module, names in (
-        (access, ("WRONG_KEYS",)),
+        (api_access, ("WRONG_KEYS",)),
         (views, ("WRONG_LINKS", "JOINS")),
         (login, ("BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT")),
     ):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval.services import create_run
+from judge_eval.runs.services import create_run
 from tests.helpers.imports import added, imported, pair, vote
 from tests.judge_eval.runs.test_create_run import spec
 from tests.makers import make_project

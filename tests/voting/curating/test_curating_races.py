@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from django.db import transaction
 
-from judge_eval.services import add_items
+from judge_eval.runs.services import add_items
 from reports.models import Review
 from reports.review import services as review
 from tests.helpers.concurrent_calls import only, together

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.models import Board, Checkpoint, RatingPoint
-from judge_eval.selectors import rating_series
+from judge_eval.runs.queries import rating_series
 from tests.helpers.reference import assert_as_expected, expected, stored
 from tests.makers import (
     change_verdicts,

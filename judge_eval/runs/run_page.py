@@ -19,11 +19,11 @@ from humanjudge.core.citation import Citation, version
 from humanjudge.core.http import Context, HtmxRequest, problem
 from humanjudge.core.tables import DASH
 from humanjudge.core.text import listed, number_of
-from judge_eval.access import refusal
 from judge_eval.board.few import VotesFirst
 from judge_eval.models import Findings, Judge, Run
 from judge_eval.runs import lifecycle
-from judge_eval.selectors import counts_as_judge, silent_models
+from judge_eval.runs.access import refusal
+from judge_eval.runs.queries import counts_as_judge, silent_models
 from voting.access.roles import Action, require
 from voting.ballot.queries import queue_counts
 

@@ -25,18 +25,24 @@ from humanjudge.core.http import Context, HtmxRequest, Problem, problem
 from humanjudge.core.listing import Column, Listing
 from humanjudge.core.tables import Cell, name_cell
 from humanjudge.core.text import duration, latency, number_of, usd
-from judge_eval import selectors
 from judge_eval.gate import drift
 from judge_eval.judging import leases
 from judge_eval.judging.config.run_config import MOST_USD, ConfigInvalid
 from judge_eval.judging.provider_access import NANO
 from judge_eval.models import Call, Judge, Provider, Run
-from judge_eval.pages.run_form import JoiningForm
-from judge_eval.runs import deletion, exclusion, lifecycle
+from judge_eval.runs import deletion, exclusion, lifecycle, queries
+from judge_eval.runs.forms import JoiningForm
 from judge_eval.runs.progress import RunProgress, progress_of
+from judge_eval.runs.queries import ModelCalls
+from judge_eval.runs.run_page import (
+    find_run,
+    invites_address,
+    lead_to,
+    not_now,
+    run_action,
+    run_page,
+)
 from judge_eval.runs.state import PROGRESS
-from judge_eval.selectors import ModelCalls
-from judge_eval.web import find_run, invites_address, lead_to, not_now, run_action, run_page
 from voting.access.roles import can, can_make_runs, projects_where, require, require_login, user_of
 from voting.ballot.queries import queue_counts
 from voting.models import Picture
@@ -141,7 +147,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 
 
 def _run_lines(request: HttpRequest, page: Page[Run]) -> list[RunLine]:
-    silent = selectors.silent_models([run.pk for run in page])
+    silent = queries.silent_models([run.pk for run in page])
     return [
         RunLine(
             run,
@@ -247,7 +253,7 @@ class LeaveOutForm(forms.Form):
     def __init__(self, run: Run, data: QueryDict | None = None, judge: Judge | None = None) -> None:
         super().__init__(data, label_suffix="", initial={"judge": judge})
         field = cast("forms.ModelChoiceField[Judge]", self.fields["judge"])
-        field.queryset = run.judges.filter(selectors.counts_as_judge()).order_by("position")
+        field.queryset = run.judges.filter(queries.counts_as_judge()).order_by("position")
 
 
 def _leaving_out(request: HttpRequest, run: Run) -> Context:
@@ -279,7 +285,7 @@ def include(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
 
 
 def _context(run: Run) -> Context:
-    progress, models = progress_of(run), selectors.calls_by_model([run.pk])
+    progress, models = progress_of(run), queries.calls_by_model([run.pk])
     events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
     # Calls under way when a run is stopped are still written down.
     out = sum(model["out"] for model in models)
@@ -288,7 +294,7 @@ def _context(run: Run) -> Context:
     state = STATES.get(Run.State(run.state), "")
     status = {
         "state_in_words": run.note or state.format(noun=run.queue.noun),
-        "alarms": selectors.alarms(models),
+        "alarms": queries.alarms(models),
         "paused": _paused(models) if is_waiting else [],
         "actions": {
             "stop": run.state in (*Run.AT_WORK, Run.State.VOTING),
@@ -352,7 +358,7 @@ def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
     reserved = usd(Decimal(run.reserved_nano) / NANO) if run.reserved_nano else ""
     why_drawings_wait = ""
     if progress.pictures.waiting:
-        stuck = selectors.used_pictures(run).filter(state=Picture.State.WAITING).exclude(error="")
+        stuck = queries.used_pictures(run).filter(state=Picture.State.WAITING).exclude(error="")
         why_drawings_wait = stuck.values_list("error", flat=True).first() or ""
     facts: dict[str, int | str] = {
         "Calls in the last minute": progress.per_minute if at_work else "",

@@ -15,9 +15,9 @@ from humanjudge.core import strict_json
 from humanjudge.core.ratelimit import RateLimit
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import ConfigError, ConfigInvalid
-from judge_eval.access import can
 from judge_eval.models import Run
-from judge_eval.selectors import by_prefix
+from judge_eval.runs.access import can
+from judge_eval.runs.queries import by_prefix
 from voting.access import roles
 from voting.access.keys import find_key
 from voting.access.login import slow_down

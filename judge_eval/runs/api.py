@@ -16,15 +16,6 @@ from pydantic import BaseModel, ConfigDict, computed_field
 
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import INTEGER, Name, Part, Text, json_schema, validated
-from judge_eval.api.access import (
-    Counts,
-    KeyRouter,
-    Prefix,
-    json_of,
-    key_of,
-    project_for,
-    run_of,
-)
 from judge_eval.board.few import require_votes_first
 from judge_eval.board.voter_stats import figures_of, pace_of, people_of
 from judge_eval.demo import load
@@ -33,8 +24,17 @@ from judge_eval.judging.config.estimates import Estimate, Plan, plan
 from judge_eval.judging.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.models import Judge, Run
 from judge_eval.runs import exclusion, lifecycle
+from judge_eval.runs.api_access import (
+    Counts,
+    KeyRouter,
+    Prefix,
+    json_of,
+    key_of,
+    project_for,
+    run_of,
+)
 from judge_eval.runs.progress import Cost, Work, progress_of
-from judge_eval.selectors import by_prefix
+from judge_eval.runs.queries import by_prefix
 from voting.access.roles import projects_where
 from voting.models import ApiKey, Item, Voter
 from voting.people.voters import voter_of_key

@@ -15,8 +15,8 @@ from ninja import Field, Header, Schema
 
 from humanjudge.core.http import problem
 from humanjudge.core.strict_json import JsonObject
-from judge_eval.api.access import KeyRouter, Prefix, Problem, key_of, run_of
 from judge_eval.models import RunEvent
+from judge_eval.runs.api_access import KeyRouter, Prefix, Problem, key_of, run_of
 from voting.models import ApiKey
 
 MOST_EVENTS = 1000

@@ -46,8 +46,8 @@ from judge_eval.judging.config.run_config import (
     parse,
 )
 from judge_eval.models import Provider, Run
-from judge_eval.selectors import switched_off
-from judge_eval.web import LINES, shortened
+from judge_eval.runs.queries import switched_off
+from judge_eval.runs.run_page import LINES, shortened
 from voting.access.roles import NO_NEW_PROJECTS, Actor, can_make_projects, projects_where
 from voting.items.choices import CHOICES, LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Queue

@@ -17,8 +17,6 @@ from django.views.decorators.http import require_http_methods
 
 from humanjudge.core.http import Context, HtmxRequest, Problem
 from humanjudge.core.text import latency, number_of, usd
-from judge_eval import selectors
-from judge_eval.access import hidden_from
 from judge_eval.judging import provider_access, trial
 from judge_eval.judging.baselines import most_over_floor
 from judge_eval.judging.config.estimates import Estimate, plan
@@ -26,10 +24,11 @@ from judge_eval.judging.config.modes import wants_votes
 from judge_eval.judging.config.run_config import RUBRICS, SINGLE_RUBRICS, RunConfig
 from judge_eval.judging.prompts import judge
 from judge_eval.models import Judge, Run
-from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
-from judge_eval.runs import lifecycle
-from judge_eval.services import floor_of
-from judge_eval.web import lead_to, run_action, run_page, scores_in_words
+from judge_eval.runs import lifecycle, queries
+from judge_eval.runs.access import hidden_from
+from judge_eval.runs.forms import ConfigForm, RunForm, empty_values, form_values
+from judge_eval.runs.run_page import lead_to, run_action, run_page, scores_in_words
+from judge_eval.runs.services import floor_of
 from voting.access.members import start_project
 from voting.access.roles import projects_where, require_making_runs, user_of
 from voting.items.choices import LABELS
@@ -73,7 +72,7 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
         status = 413 if any(form.has_error(name, "too_large") for name in form.errors) else 422
     elif source:
         readable = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
-        run = selectors.by_prefix(readable.filter(config__isnull=False), source)
+        run = queries.by_prefix(readable.filter(config__isnull=False), source)
         if run is None:
             raise Http404
         config = lifecycle.copied_config(run)
