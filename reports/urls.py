@@ -2,7 +2,7 @@ from django.urls import path
 
 from humanjudge.core.http import on_demand
 from reports.grandjury import pages
-from reports.projects import audit, home, members, settings
+from reports.projects.views import audit, home, people, settings
 from reports.quality import views as quality
 from reports.report import links, public
 from reports.review import views as review
@@ -22,10 +22,10 @@ urlpatterns = [
     path("projects/new/", quality.new_project, name="new-project"),
     path(f"{_project}/", quality.project_quality, name="project-quality"),
     path(f"{_project}/settings", quality.change_settings, name="change-quality-settings"),
-    path(f"{_pages}/people/", members.people, name="project-people"),
-    path(f"{_pages}/people/add", members.add_member, name="add-member"),
-    path(f"{_pages}/members/<int:member_id>", members.change_member, name="change-member"),
-    path(f"{_pages}/voters/<uuid:voter_id>", members.change_reputation, name="change-reputation"),
+    path(f"{_pages}/people/", people.people, name="project-people"),
+    path(f"{_pages}/people/add", people.add_member, name="add-member"),
+    path(f"{_pages}/members/<int:member_id>", people.change_member, name="change-member"),
+    path(f"{_pages}/voters/<uuid:voter_id>", people.change_reputation, name="change-reputation"),
     path(f"{_pages}/audit/", audit.audit, name="project-audit"),
     path(f"{_pages}/settings/", settings.settings, name="project-settings"),
     path(f"{_pages}/settings/save", settings.save_settings, name="save-project-settings"),

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from reports.projects.audit import AuditForm, page_of
+from reports.projects.views.audit import AuditForm, page_of
 from reports.quality.parameters import change as change_quality
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.plans import plan_of

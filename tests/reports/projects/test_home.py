@@ -14,7 +14,7 @@ from humanjudge.core.charts.plot import lay_out_plot
 from judge_eval.demo.load import FIRST_START
 from judge_eval.models import Call, Findings, Run
 from reports.models import Share
-from reports.projects.home import MOST_CARDS
+from reports.projects.views.home import MOST_CARDS
 from reports.report.links import make_share
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
@@ -70,7 +70,7 @@ def test_the_newest_finished_run_that_is_shared_is_the_example():
 
 def test_the_demos_first_finished_study_is_the_example_while_it_is_there(monkeypatch):
     study = named("Study", state="complete", shared=True)
-    monkeypatch.setattr("reports.projects.home.FIRST_STUDY", study.pk)
+    monkeypatch.setattr("reports.projects.views.home.FIRST_STUDY", study.pk)
     newest = named("New", state="complete", shared=True)
     assert f'href="/runs/{study.pk}/">{EXAMPLE}' in Client().get("/").content.decode()
     Run.objects.filter(pk=study.pk).update(is_shared=False)
@@ -267,8 +267,8 @@ class TestALead:
         for number in range(MOST_CARDS):
             named(f"Later {number}", project=project)
         plot = lay_out_plot([IntervalRow("gpt", 0.8, (0.7, 0.9))], title="Agreement")
-        monkeypatch.setattr("reports.projects.home.plot_of", lambda figures: plot)
-        monkeypatch.setattr("reports.projects.home.RunFindings.read", lambda stored: stored)
+        monkeypatch.setattr("reports.projects.views.home.plot_of", lambda figures: plot)
+        monkeypatch.setattr("reports.projects.views.home.RunFindings.read", lambda stored: stored)
         client = member_client(project, "viewer")
         assert 'class="strip"' not in client.get("/").content.decode()
         assert "Later 0" in home(client)
