@@ -244,7 +244,7 @@ REVEAL_ADDRESS = "judge_eval.runs.access.reveal_address"
 # What is told of an item that a voter has flagged.
 FLAGGED = "reports.review.services.flagged"
 # What says why a run must not be deleted, where the app above needs it.
-RUN_IN_USE = "reports.grandjury.selectors.deletion_obstacle"
+RUN_IN_USE = "reports.grandjury.queries.deletion_obstacle"
 # What is told of what happens in a project: see humanjudge.core.domain_events.
 ANNOUNCE = "reports.webhooks.services.announce"
 # Who writes it into the ledger when the settings of queues, or their project's name, are changed.

@@ -1,7 +1,7 @@
 from django.urls import path
 
 from humanjudge.core.http import on_demand
-from reports.grandjury import pages
+from reports.grandjury import views
 from reports.projects.views import audit, home, people, settings
 from reports.quality import views as quality
 from reports.report import links, public
@@ -44,13 +44,13 @@ urlpatterns = [
     ),
     path(f"{_run}/scores/", on_demand(f"{_scores}.run_scores"), name="run-scores"),
     path(f"{_run}/scores/ask", on_demand(f"{_scores}.request_scores_page"), name="ask-for-scores"),
-    path("models/", pages.models_page, name="traced-models"),
-    path("models/new", pages.make_model, name="make-model"),
-    path("models/keys/new", pages.make_person_key, name="make-person-key"),
-    path("models/keys/<int:key_id>/revoke", pages.revoke_person_key, name="revoke-person-key"),
-    path("models/<uuid:model_id>/key", pages.renew_model_key, name="renew-model-key"),
-    path("models/<uuid:model_id>/revoke", pages.revoke_model_key, name="revoke-model-key"),
-    path("models/benchmarks/<int:benchmark_id>", pages.open_benchmark, name="open-benchmark"),
+    path("models/", views.models_page, name="traced-models"),
+    path("models/new", views.make_model, name="make-model"),
+    path("models/keys/new", views.make_person_key, name="make-person-key"),
+    path("models/keys/<int:key_id>/revoke", views.revoke_person_key, name="revoke-person-key"),
+    path("models/<uuid:model_id>/key", views.renew_model_key, name="renew-model-key"),
+    path("models/<uuid:model_id>/revoke", views.revoke_model_key, name="revoke-model-key"),
+    path("models/benchmarks/<int:benchmark_id>", views.open_benchmark, name="open-benchmark"),
     path(f"{_run}/share/", links.run_shares, name="run-shares"),
     path("projects/<uuid:project_id>/share/", links.project_shares, name="project-shares"),
     path("projects/<uuid:project_id>/webhooks/", webhooks.webhooks, name="webhooks"),

@@ -18,8 +18,8 @@ from humanjudge.core.http import Problem
 from humanjudge.core.ratelimit import RateLimit
 from humanjudge.core.validation import INTEGER, ConfigInvalid, Name, Storable, StorableJson, Text
 from judge_eval.runs.api_access import KeyRouter, insist, key_of
-from reports.grandjury import selectors, services
-from reports.grandjury.selectors import MOST_ROWS, Row, Window
+from reports.grandjury import queries, services
+from reports.grandjury.queries import MOST_ROWS, Row, Window
 from reports.grandjury.services import TraceIn
 from reports.models import Benchmark, Enrollment, TracedModel
 from voting.access.login import address_of
@@ -48,14 +48,14 @@ def person_key(request: HttpRequest) -> ApiKey:
 
 
 def model_named(api_key: ApiKey, text: str) -> TracedModel:
-    model = selectors.find_model(api_key, text)
+    model = queries.find_model(api_key, text)
     if model is None:
         raise HttpError(404, f"this key knows no model {text!r}")
     return model
 
 
 def benchmark_named(text: str) -> Benchmark:
-    benchmark = selectors.find_benchmark(text)
+    benchmark = queries.find_benchmark(text)
     if benchmark is None:
         raise HttpError(404, f"there is no benchmark {text!r}")
     return benchmark
@@ -139,7 +139,7 @@ class ModelDetail(ModelRow):
 
     @staticmethod
     def resolve_enrollments(model: TracedModel) -> QuerySet[Enrollment]:
-        return selectors.enrollments_of(model)
+        return queries.enrollments_of(model)
 
 
 class ModelIn(Schema):
@@ -179,7 +179,7 @@ class Enrolled(Schema):
 @models.get("/models/me", response=list[ModelRow])
 def my_models(request: HttpRequest) -> Any:
     """The models of the key's person, oldest first; to the key of a model, that model."""
-    return selectors.models_of(key_of(request, ApiKey.Scope.READ)).order_by("created_at", "pk")
+    return queries.models_of(key_of(request, ApiKey.Scope.READ)).order_by("created_at", "pk")
 
 
 @models.get("/models/{model_id}", response=ModelDetail)
@@ -195,7 +195,7 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
     Always 200: at 201 the public client would print the answer, with the secret in it.
     """
     api_key = person_key(request)
-    owner, project = selectors.person_of(api_key), selectors.project_of(api_key)
+    owner, project = queries.person_of(api_key), queries.project_of(api_key)
     if project is not None:
         insist(api_key, "run", project.pk)
     model, secret = services.create_model(
@@ -306,12 +306,12 @@ def _rows(api_key: ApiKey, traces: Any, page: Paging, *, by_slug: bool = False) 
     # Who reads with the key of a model is no person who might vote.
     reader = api_key.user if api_key.kind == ApiKey.Kind.PERSON else None
     if page.detail == "votes":
-        return [_vote(row) for row in selectors.vote_rows(traces, reader, page.window())]
-    rows = selectors.trace_rows(traces, reader, page.window())
+        return [_vote(row) for row in queries.vote_rows(traces, reader, page.window())]
+    rows = queries.trace_rows(traces, reader, page.window())
     for row in rows:
         label = None if by_slug else row["metadata"].get("model")
         row["model"] = label or row["slug"]
-        row["pass_rate"] = selectors.pass_rate(row["pass_count"], row["total_votes"])
+        row["pass_rate"] = queries.pass_rate(row["pass_count"], row["total_votes"])
     return rows
 
 
@@ -335,14 +335,14 @@ def evaluations(
     api_key = key_of(request, ApiKey.Scope.READ)
     model = model_named(api_key, model_id)
     benchmark = benchmark_named(evaluation_id) if evaluation_id else None
-    return _rows(api_key, selectors.model_traces(model, benchmark), page)
+    return _rows(api_key, queries.model_traces(model, benchmark), page)
 
 
 @results.get("/challenges", response=list[BenchmarkRow])
 def challenges(request: HttpRequest) -> Any:
     """Benchmarks that models may enrol in."""
     key_of(request, ApiKey.Scope.READ)
-    return selectors.open_benchmarks()
+    return queries.open_benchmarks()
 
 
 @results.get("/benchmarks/{benchmark_id}/votes", response=list[TraceRow] | list[VoteRow])
@@ -360,7 +360,7 @@ def benchmark_votes(
     api_key = key_of(request, ApiKey.Scope.READ)
     benchmark = benchmark_named(benchmark_id)
     names = [name for name in model.split(",") if name]
-    traces = selectors.benchmark_traces(api_key, benchmark, names)
+    traces = queries.benchmark_traces(api_key, benchmark, names)
     return _rows(api_key, traces, page, by_slug=True)
 
 
@@ -371,4 +371,4 @@ def leaderboard(request: HttpRequest, benchmark_id: Named) -> Any:
     benchmark = benchmark_named(benchmark_id)
     if not benchmark.is_open:
         raise HttpError(404, f"there is no benchmark {benchmark_id!r}")
-    return selectors.leaderboard(benchmark)
+    return queries.leaderboard(benchmark)

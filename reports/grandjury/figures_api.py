@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt
 from humanjudge.core.strict_json import JsonObject
 from humanjudge.core.validation import INTEGER, ConfigInvalid
 from judge_eval.runs.api_access import KeyRouter, insist, key_of
-from reports.grandjury import analysis, selectors
+from reports.grandjury import analysis, queries
 from reports.grandjury.api import EITHER_KEY, insist_on_patience
 from reports.quality.parameters import DEFAULT, parameters_of
 from reports.quality.score import SECONDS, step
@@ -141,7 +141,7 @@ def evaluate(request: HttpRequest, body: EvaluateIn) -> Any:
     timestamp = body.previous_timestamp
     previous = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
     now = timezone.now()
-    project = selectors.project_of(api_key)
+    project = queries.project_of(api_key)
     if project is not None:
         insist(api_key, "see", project.pk)
     rules = parameters_of(project) if project else DEFAULT

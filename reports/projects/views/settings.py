@@ -20,7 +20,7 @@ from humanjudge.core.text import listed
 from judge_eval.board.cache import set_families
 from judge_eval.board.families import parse_families
 from judge_eval.runs.deletion import replies_older_than, set_retention
-from reports.grandjury.pages import show_secret
+from reports.grandjury.views import show_secret
 from reports.projects.page_header import project_action, project_page
 from reports.report.links import MOST_DAYS, in_days
 from voting.access.changes import rename

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.core.http import Context
-from reports.grandjury import selectors, services
+from reports.grandjury import queries, services
 from reports.models import Benchmark, TracedModel
 from voting.access.keys import revoke
 from voting.access.roles import (
@@ -88,10 +88,10 @@ def _page(
 ) -> HttpResponse:
     user = _user(request)
     context = {
-        "models": [_model_row(model) for model in selectors.models_of_user(user)],
-        "keys": [_key_row(key) for key in selectors.keys_of_user(user)],
+        "models": [_model_row(model) for model in queries.models_of_user(user)],
+        "keys": [_key_row(key) for key in queries.keys_of_user(user)],
         "may_make": can_make_runs(user),
-        "benchmarks": list(selectors.benchmarks_of_user(user)),
+        "benchmarks": list(queries.benchmarks_of_user(user)),
         "model_form": model_form or ModelForm(user),
         "key_form": key_form or PersonKeyForm(user),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
@@ -162,7 +162,7 @@ def revoke_model_key(request: HttpRequest, model_id: UUID) -> HttpResponse:
 
 
 def _own_model(request: HttpRequest, model_id: UUID) -> TracedModel:
-    return get_object_or_404(selectors.models_of_user(_user(request)), pk=model_id)
+    return get_object_or_404(queries.models_of_user(_user(request)), pk=model_id)
 
 
 @never_cache
@@ -180,13 +180,13 @@ def make_person_key(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def revoke_person_key(request: HttpRequest, key_id: int) -> HttpResponse:
-    revoke(get_object_or_404(selectors.keys_of_user(_user(request)), pk=key_id))
+    revoke(get_object_or_404(queries.keys_of_user(_user(request)), pk=key_id))
     return redirect("traced-models")
 
 
 @require_POST
 def open_benchmark(request: HttpRequest, benchmark_id: int) -> HttpResponse:
-    benchmarks = selectors.benchmarks_of_user(_user(request))
+    benchmarks = queries.benchmarks_of_user(_user(request))
     benchmark: Benchmark = get_object_or_404(benchmarks, pk=benchmark_id)
     require(request, "share", benchmark.project_id)
     services.open_to_enrolment(benchmark, request.POST.get("open") == "yes")
