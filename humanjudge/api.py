@@ -36,8 +36,8 @@ from reports.grandjury.services import EnrollmentRefused
 from reports.quality.api import router as quality
 from reports.report import api as report
 from reports.report.make import NotComputed
-from reports.report.scores import ScoresRefused
 from reports.review.api import router as review
+from reports.scores.views import ScoresRefused
 from voting.ballot.services import VoteConflict, VotingClosed
 from voting.curating.services import AlreadyDecided, CannotDecide
 

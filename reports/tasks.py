@@ -6,21 +6,21 @@ from celery import shared_task
 from django.utils import timezone
 
 from reports.quality.projection import fold_left_behind
-from reports.report import scores
 from reports.report.links import forget_deleted_runs
+from reports.scores import views
 from reports.webhooks import heads, sending, services
 
 
 @shared_task
 def make_score_files(report_id: str) -> None:
-    scores.make(UUID(report_id))
+    views.make(UUID(report_id))
 
 
 @shared_task
 def publish_heads() -> None:
     heads.publish_heads(timezone.now())
     services.forget_old()
-    scores.remove_left_behind()
+    views.remove_left_behind()
 
 
 @shared_task
@@ -30,7 +30,7 @@ def deliver(webhook_id: str) -> None:
 
 @shared_task
 def sweep() -> None:
-    scores.requeue_lost()
+    views.requeue_lost()
     fold_left_behind()
     sending.ask_again_for_due()
     forget_deleted_runs()

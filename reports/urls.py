@@ -9,7 +9,7 @@ from reports.review import views as review
 from reports.webhooks import views as webhooks
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
-_composites, _scores = "reports.composite.views", "reports.report.scores"
+_composites, _scores = "reports.composite.views", "reports.scores.views"
 _pages = "projects/<uuid:project_id>"
 _project = f"{_pages}/quality"
 _run, _zip = "runs/<uuid:run_id>", "scores/<uuid:report_id>/download"

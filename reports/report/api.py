@@ -24,9 +24,10 @@ from judge_eval.runs.api_access import (
 )
 from judge_eval.runs.queries import by_prefix
 from reports.models import ScoreReport, Share
-from reports.report import links, scores
+from reports.report import links
 from reports.report.model import ScoreTable
-from reports.report.score_config import Config, config_of_request
+from reports.scores import views as scores_views
+from reports.scores.config import Config, config_of_request
 from voting.models import ApiKey, Project
 
 of_scores = KeyRouter("scores")
@@ -97,7 +98,7 @@ def request_score_files(request: HttpRequest, response: HttpResponse, run_id: Pr
     the server. A worker makes the files: ask `location` until `state` is `done` or `failed`.
     """
     run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id, "run")
-    report = scores.request_scores(run, config_of_request(request.body))
+    report = scores_views.request_scores(run, config_of_request(request.body))
     response["Location"] = _address("score-files", report)
     return Status(202, report)
 
@@ -118,7 +119,7 @@ def score_files(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     run = run_of(api_key, run_id)
     report = _report(run, report_id)
     if report.table and can(api_key, "see", run):
-        require_votes_first(api_key, run, scores.part_of(report))
+        require_votes_first(api_key, run, scores_views.part_of(report))
     else:
         report.table = None
     return report
@@ -140,17 +141,17 @@ def download(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
     report = _report(run, report_id)
-    require_votes_first(api_key, run, scores.part_of(report))
+    require_votes_first(api_key, run, scores_views.part_of(report))
     if report.state != ScoreReport.State.DONE:
         raise HttpError(409, report.error or "these files are still being made")
     try:
-        return scores.zip_response(report)
+        return scores_views.zip_response(report)
     except FileNotFoundError as gone:
         raise HttpError(404, "these files were deleted; request them again") from gone
 
 
 def _report(run: Run, report_id: str) -> ScoreReport:
-    report = by_prefix(scores.reports_of(run).select_related("run"), report_id)
+    report = by_prefix(scores_views.reports_of(run).select_related("run"), report_id)
     if report is None:
         raise HttpError(404, f"this run has no score files {report_id!r}")
     return report

@@ -9,8 +9,8 @@ from django.urls import get_resolver, reverse
 from judge_eval.models import Call, DisagreementTag, Import, Judge, Run
 from judge_eval.workshop import services
 from reports.models import ScoreReport
-from reports.report import scores
 from reports.report.links import make_share
+from reports.scores import views
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import make_calls, make_draft, make_provider
 from tests.makers import (
@@ -87,8 +87,8 @@ class EveryPage:
         about = {"judge": variant, "provider": "default", "model": HOSTILE, "state": "done"}
         Call.objects.create(run=tuned, purpose="suggest", reply=HOSTILE, **about)
         report = ScoreReport.objects.create(run=run, state="done", table={})
-        scores.path_of(report).parent.mkdir(parents=True, exist_ok=True)
-        scores.path_of(report).write_bytes(b"a zip")
+        views.path_of(report).parent.mkdir(parents=True, exist_ok=True)
+        views.path_of(report).write_bytes(b"a zip")
         _, share = make_share(run.queue.project, run, None, label=HOSTILE)
         invite = make_invite(run, label=HOSTILE)
         voter = make_voter(voted)

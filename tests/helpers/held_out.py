@@ -12,9 +12,9 @@ from judge_eval.workshop import services
 from reports.composite import sources
 from reports.grandjury.services import PERSON_SCOPES, TraceIn, create_person_key, ingest
 from reports.models import Review, ScoreReport, Share
-from reports.report import scores
 from reports.report.links import make_share
 from reports.report.make import report_of
+from reports.scores import views
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls
 from tests.makers import (
@@ -183,7 +183,7 @@ class Tuned:
         chosen = Entry.objects.filter(kind="vote", queue=queue[0]).order_by("pk")
         told = " ".join(chosen.values_list("choice", flat=True))
         self.reports.update(table=TABLE | {"columns": [told]})
-        scores.path_of(self.reports[0]).write_bytes(told.encode())
+        views.path_of(self.reports[0]).write_bytes(told.encode())
         queue.update(is_tuning=True)
         self._compute()
 

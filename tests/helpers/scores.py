@@ -10,7 +10,7 @@ from unittest.mock import patch
 from django.core.management import call_command
 
 from judge_eval.stats import Estimate, Scorer
-from reports.report import score_files
+from reports.scores import files
 from tests.helpers.imports import imported, pair, verdict, vote
 
 ACCURACY = "classification_accuracy_1tasks_978f6f60_single"
@@ -81,7 +81,7 @@ def scored(run, out, metrics=None, *more, has_charts=False, **config):
         path = out.parent / "metrics.json"
         path.write_text(json.dumps({"metrics": metrics} | config), "utf-8")
         more = ("--config", str(path), *more)
-    without = patch.object(score_files, "write_charts", lambda *_: [])
+    without = patch.object(files, "write_charts", lambda *_: [])
     with nullcontext() if has_charts else without:
         call_command("score", str(run.pk)[:8], "--out", str(out), *more, stdout=printed)
     return printed.getvalue()

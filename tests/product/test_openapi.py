@@ -20,8 +20,8 @@ from judge_eval.runs import api_access, api_events, exclusion, lifecycle, state
 from judge_eval.workshop import services
 from reports.composite import sources
 from reports.models import ScoreReport
-from reports.report import scores
 from reports.report.links import make_share
+from reports.scores import views
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_config, make_provider, set_state
 from tests.helpers.tuned import fresh, joining
@@ -196,7 +196,7 @@ class Rows:
     @cached_property
     def report(self):
         report = ScoreReport.objects.create(run=self.voted, state="done", table={})
-        path = scores.path_of(report)
+        path = views.path_of(report)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"a zip")
         return report

@@ -29,9 +29,9 @@ from reports.grandjury import services as grandjury
 from reports.models import Delivery, ScoreReport, Webhook
 from reports.quality.parameters import DEFAULT
 from reports.quality.views import initial_values
-from reports.report import scores
 from reports.report.links import make_share
 from reports.review.services import decide
+from reports.scores import views
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls, make_config, make_provider
@@ -351,8 +351,8 @@ def make_scene(pairs=4):
     benchmark = model.enrollments.get().benchmark
     grandjury.open_to_enrolment(benchmark, is_open=True)
     report = ScoreReport.objects.create(run=run, state=ScoreReport.State.DONE)
-    scores.path_of(report).parent.mkdir(parents=True, exist_ok=True)
-    scores.path_of(report).write_bytes(b"zip")
+    views.path_of(report).parent.mkdir(parents=True, exist_ok=True)
+    views.path_of(report).write_bytes(b"zip")
     sources.store(run, sources.read_config(run, COMPOSITE))
     share, token = make_share(project, run, owner)
     provider = make_provider()

@@ -8,9 +8,9 @@ from humanjudge.core.validation import ConfigInvalid
 from judge_eval.judging.provider_access import make_embedder
 from judge_eval.models import Run
 from judge_eval.runs.queries import Ambiguous, by_prefix, switched_off
-from reports.report.score_config import Reach, config_object, read_config, read_style
-from reports.report.score_files import FolderTaken, ScoringFailed, make_report, replacing
-from reports.report.score_table import table_text
+from reports.scores.config import Reach, config_object, read_config, read_style
+from reports.scores.files import FolderTaken, ScoringFailed, make_report, replacing
+from reports.scores.table import table_text
 
 
 class Command(BaseCommand):

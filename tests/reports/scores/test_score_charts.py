@@ -27,8 +27,8 @@ from judge_eval.stats import (
     among_people,
     score,
 )
-from reports.report.score_files import write_charts
-from reports.report.score_table import ScoreResults
+from reports.scores.files import write_charts
+from reports.scores.table import ScoreResults
 
 pytestmark = pytest.mark.slow
 

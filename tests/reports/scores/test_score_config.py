@@ -6,7 +6,7 @@ import pytest
 
 from humanjudge.core.validation import ConfigInvalid
 from judge_eval.stats import SCORERS, registry
-from reports.report.score_config import Reach, default_metrics, parse, read_config
+from reports.scores.config import Reach, default_metrics, parse, read_config
 
 TASKS = ("winner", "rejection", "explanation", "helpful")
 

@@ -14,7 +14,8 @@ from django.utils import timezone
 from judge_eval.stats import SCORERS
 from reports import tasks
 from reports.models import ScoreReport
-from reports.report import score_files, scores
+from reports.scores import files as scores_files
+from reports.scores import views
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.scores import MoreAs
@@ -42,7 +43,7 @@ def drawn():
 @pytest.fixture(autouse=True)
 def undrawn(request, monkeypatch):
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr(score_files, "write_charts", lambda *_, **__: [])
+        monkeypatch.setattr(scores_files, "write_charts", lambda *_, **__: [])
 
 
 ASKED = {"metrics": [{"scorer": "classification", "display_name": "accuracy"}]}
@@ -338,7 +339,7 @@ def test_files_that_are_gone_are_told(run):
     client = manager()
     location = post(client, run, ASKED)["Location"]
     make_all()
-    scores.path_of(ScoreReport.objects.get()).unlink()
+    views.path_of(ScoreReport.objects.get()).unlink()
     assert client.get(f"{location}/download").status_code == 404
 
 
@@ -346,11 +347,11 @@ def test_files_that_are_gone_are_told(run):
 
 
 def test_a_task_that_comes_twice_makes_them_once(run):
-    report = scores.request_scores(run, None)
-    scores.make(report.pk)
-    path = scores.path_of(report)
+    report = views.request_scores(run, None)
+    views.make(report.pk)
+    path = views.path_of(report)
     before = path.stat().st_mtime_ns
-    scores.make(report.pk)
+    views.make(report.pk)
     assert path.stat().st_mtime_ns == before
     assert [file for file in path.parent.iterdir() if file.name.startswith(str(report.pk))] == [
         path
@@ -358,35 +359,35 @@ def test_a_task_that_comes_twice_makes_them_once(run):
 
 
 def test_a_worker_leaves_alone_what_another_is_at(run):
-    report = scores.request_scores(run, None)
+    report = views.request_scores(run, None)
     ScoreReport.objects.update(leased_until=timezone.now() + timedelta(minutes=1))
-    scores.make(report.pk)
-    assert not scores.path_of(report).exists()
+    views.make(report.pk)
+    assert not views.path_of(report).exists()
     ScoreReport.objects.update(leased_until=timezone.now() - timedelta(minutes=1))
-    scores.make(report.pk)
-    assert scores.path_of(report).exists()
+    views.make(report.pk)
+    assert views.path_of(report).exists()
 
 
 def test_who_was_overtaken_leaves_the_files_of_the_other_alone(run, monkeypatch):
-    report = scores.request_scores(run, None)
-    made = score_files.make_report
+    report = views.request_scores(run, None)
+    made = scores_files.make_report
 
     def overtaken(*args, **options):
         ScoreReport.objects.update(attempts=2)
         return made(*args, **options)
 
-    monkeypatch.setattr(score_files, "make_report", overtaken)
-    scores.make(report.pk)
+    monkeypatch.setattr(scores_files, "make_report", overtaken)
+    views.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.attempts) == ("waiting", 2)
-    folder = scores.path_of(report).parent
+    folder = views.path_of(report).parent
     assert [file for file in folder.iterdir() if file.name.startswith(str(report.pk))] == []
 
 
 def test_what_breaks_off_again_and_again_fails_in_the_end(run):
-    report = scores.request_scores(run, None)
-    ScoreReport.objects.update(attempts=scores.MOST_ATTEMPTS)
-    scores.make(report.pk)
+    report = views.request_scores(run, None)
+    ScoreReport.objects.update(attempts=views.MOST_ATTEMPTS)
+    views.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.error) == ("failed", "The job failed 3 times.")
 
@@ -394,11 +395,11 @@ def test_what_breaks_off_again_and_again_fails_in_the_end(run):
 def test_what_fails_each_time_says_why_in_the_end(run, settings, tmp_path):
     settings.DATA = tmp_path
     (tmp_path / "scores").write_text("a file where a folder belongs")
-    report = scores.request_scores(run, None)
-    for _ in range(scores.MOST_ATTEMPTS):
+    report = views.request_scores(run, None)
+    for _ in range(views.MOST_ATTEMPTS):
         ScoreReport.objects.update(leased_until=None)
         with pytest.raises(OSError, match="scores"):
-            scores.make(report.pk)
+            views.make(report.pk)
     report.refresh_from_db()
     why = "They could not be made: an unexpected error occurred (NotADirectoryError)"
     assert (report.state, report.error[: len(why)]) == ("failed", why)
@@ -407,8 +408,8 @@ def test_what_fails_each_time_says_why_in_the_end(run, settings, tmp_path):
 
 def test_a_lost_task_is_asked_for_again(monkeypatch):
     published = []
-    monkeypatch.setattr(scores, "enqueue", lambda *task: published.append(task))
-    fresh, lost, left, held = (scores.request_scores(make_run(), None) for _ in range(4))
+    monkeypatch.setattr(views, "enqueue", lambda *task: published.append(task))
+    fresh, lost, left, held = (views.request_scores(make_run(), None) for _ in range(4))
     published.clear()
     now = timezone.now()
     earlier = ScoreReport.objects.filter(pk__in=[lost.pk, left.pk, held.pk])
@@ -423,14 +424,14 @@ def test_a_lost_task_is_asked_for_again(monkeypatch):
 def test_old_files_make_room(run):
     ago = timezone.now() - timedelta(days=1)
     old = ScoreReport.objects.create(run=run, state="done", requested_at=ago)
-    path = scores.path_of(old)
+    path = views.path_of(old)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"zip")
-    for _ in range(scores.MOST_KEPT - 1):
+    for _ in range(views.MOST_KEPT - 1):
         ScoreReport.objects.create(run=run, state="done")
-    scores.request_scores(run, None)
+    views.request_scores(run, None)
     assert not path.exists()
-    assert ScoreReport.objects.filter(run=run).count() == scores.MOST_KEPT
+    assert ScoreReport.objects.filter(run=run).count() == views.MOST_KEPT
 
 
 def test_the_database_refuses_a_failure_without_a_reason():
@@ -479,7 +480,7 @@ def test_the_reason_of_a_failure_is_text(run):
 
 def test_files_of_another_run_are_not_there():
     run, other = voted_run(), voted_run()
-    report = scores.request_scores(run, None)
+    report = views.request_scores(run, None)
     make_all()
     address = f"/runs/{other.pk}/scores/{report.pk}/download"
     assert user_client().get(address).status_code == 404

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.report.score_config import is_safe
-from reports.report.score_files import (
+from reports.scores.config import is_safe
+from reports.scores.files import (
     MANIFEST,
     PRODUCT_MARK,
     FolderTaken,

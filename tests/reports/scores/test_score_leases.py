@@ -7,17 +7,17 @@ import pytest
 from django.utils import timezone
 
 from reports.models import ScoreReport
-from reports.report import score_files, scores
+from reports.scores import files, views
 from tests.reports.scores.test_score_files import voted_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
-    monkeypatch.setattr(score_files, "write_charts", lambda *_, **__: [])
-    monkeypatch.setattr(scores, "RENEWED_EVERY", timedelta(milliseconds=10))
-    report = scores.request_scores(voted_run(), None)
-    made, leases = score_files.make_report, []
+    monkeypatch.setattr(files, "write_charts", lambda *_, **__: [])
+    monkeypatch.setattr(views, "RENEWED_EVERY", timedelta(milliseconds=10))
+    report = views.request_scores(voted_run(), None)
+    made, leases = files.make_report, []
 
     def slow(*args, **options):
         ScoreReport.objects.update(leased_until=timezone.now())
@@ -27,7 +27,7 @@ def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
             assert time.monotonic() < until, "nobody renewed it"
         return made(*args, **options)
 
-    monkeypatch.setattr(score_files, "make_report", slow)
-    scores.make(report.pk)
+    monkeypatch.setattr(files, "make_report", slow)
+    views.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.leased_until) == ("done", None)

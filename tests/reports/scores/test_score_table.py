@@ -20,14 +20,7 @@ from judge_eval.stats import (
     score,
 )
 from reports.report.model import PEOPLE as AMONG
-from reports.report.score_table import (
-    ScoreResults,
-    best_of,
-    figure_cell,
-    span_of,
-    table_csv,
-    table_text,
-)
+from reports.scores.table import ScoreResults, best_of, figure_cell, span_of, table_csv, table_text
 
 
 class Given(Scorer):

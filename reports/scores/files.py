@@ -43,9 +43,9 @@ from judge_eval.stats import (
 )
 from judge_eval.stats.labels import kind_of
 from reports.report.model import PEOPLE, ScoreSource
-from reports.report.score_config import NOTHING, Reach, default_metrics, parse
-from reports.report.score_page import Drawing, as_html
-from reports.report.score_table import ScoreResults, in_words, is_of_people, table_csv
+from reports.scores.config import NOTHING, Reach, default_metrics, parse
+from reports.scores.page import Drawing, as_html
+from reports.scores.table import ScoreResults, in_words, is_of_people, table_csv
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Queue
 

@@ -14,7 +14,7 @@ from humanjudge.core.http import Context
 from humanjudge.core.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from judge_eval.stats import AltTestScorer, Estimate, MetricConfig, ScoreResult, epsilon_advice
 from reports.report.model import PEOPLE
-from reports.report.score_table import (
+from reports.scores.table import (
     HINTS,
     ScoreResults,
     best_of,

@@ -33,8 +33,8 @@ from judge_eval.runs.queries import switched_off
 from judge_eval.runs.run_page import run_action, run_page
 from reports.models import ScoreReport
 from reports.report.model import ScoreTable
-from reports.report.score_config import Reach, config_object, config_of_request, parse
-from reports.report.score_table import on_page
+from reports.scores.config import Reach, config_object, config_of_request, parse
+from reports.scores.table import on_page
 from voting.ballot.tuning import opened_at
 
 LEASE: Final = timedelta(minutes=2)
@@ -159,7 +159,7 @@ def make(report_id: UUID) -> None:
     """Make the files, unless they are made or another worker is at it."""
     # Web processes import this module, and never make any.
     from judge_eval.judging.provider_access import make_embedder
-    from reports.report.score_files import ScoringFailed, make_report
+    from reports.scores.files import ScoringFailed, make_report
 
     waiting = ScoreReport.objects.filter(pk=report_id, state=ScoreReport.State.WAITING)
     if not leases.claim(waiting, LEASE, attempts=F("attempts") + 1):
