@@ -31,8 +31,8 @@ def measure(database: str) -> None:
 
     from judge_eval.models import Findings
     from reports.report.bundle import bundle_file
-    from reports.report.links import make_share
     from reports.report.make import report_of
+    from reports.report.views.shares import make_share
     from tests.helpers.bundles import empty_the_instance
     from tests.helpers.run_findings import voted_run
 

@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from reports.quality.projection import fold_left_behind
-from reports.report.links import forget_deleted_runs
+from reports.report.views.shares import forget_deleted_runs
 from reports.scores import views
 from reports.webhooks import heads, sending, services
 

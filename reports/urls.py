@@ -4,7 +4,7 @@ from humanjudge.core.http import on_demand
 from reports.grandjury import views
 from reports.projects.views import audit, home, people, settings
 from reports.quality import views as quality
-from reports.report import links, public
+from reports.report.views import shared_report, shares
 from reports.review import views as review
 from reports.webhooks import views as webhooks
 
@@ -51,14 +51,14 @@ urlpatterns = [
     path("models/<uuid:model_id>/key", views.renew_model_key, name="renew-model-key"),
     path("models/<uuid:model_id>/revoke", views.revoke_model_key, name="revoke-model-key"),
     path("models/benchmarks/<int:benchmark_id>", views.open_benchmark, name="open-benchmark"),
-    path(f"{_run}/share/", links.run_shares, name="run-shares"),
-    path("projects/<uuid:project_id>/share/", links.project_shares, name="project-shares"),
+    path(f"{_run}/share/", shares.run_shares, name="run-shares"),
+    path("projects/<uuid:project_id>/share/", shares.project_shares, name="project-shares"),
     path("projects/<uuid:project_id>/webhooks/", webhooks.webhooks, name="webhooks"),
     path("webhooks/<uuid:webhook_id>/<str:action>", webhooks.change_webhook, name="change-webhook"),
     path("webhooks/deliveries/<uuid:delivery_id>/again", webhooks.send_again, name="send-again"),
-    path("shares/<int:share_id>/revoke", links.revoke, name="revoke-share"),
-    path("r/<str:token>/", public.shared_report, name="shared-report"),
-    path("r/<str:token>/bundle.zip", public.shared_bundle, name="shared-bundle"),
-    path("r/<str:token>/<str:name>", public.shared_file, name="shared-file"),
+    path("shares/<int:share_id>/revoke", shares.revoke, name="revoke-share"),
+    path("r/<str:token>/", shared_report.shared_report, name="shared-report"),
+    path("r/<str:token>/bundle.zip", shared_report.shared_bundle, name="shared-bundle"),
+    path("r/<str:token>/<str:name>", shared_report.shared_file, name="shared-file"),
     path(f"{_run}/{_zip}", on_demand(f"{_scores}.download_scores"), name="download-scores"),
 ]

@@ -69,7 +69,7 @@ def forked_previews(monkeypatch):
 LIMITS = {
     "voting.access.login": ["BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"],
     "judge_eval.runs.api_access": ["WRONG_KEYS"],
-    "reports.report.public": ["LIMIT"],
+    "reports.report.views.shared_report": ["LIMIT"],
     "voting.ballot.views": ["WRONG_LINKS", "JOINS"],
 }
 

@@ -24,8 +24,8 @@ from judge_eval.runs.api_access import (
 )
 from judge_eval.runs.queries import by_prefix
 from reports.models import ScoreReport, Share
-from reports.report import links
 from reports.report.model import ScoreTable
+from reports.report.views import shares as report_shares
 from reports.scores import views as scores_views
 from reports.scores.config import Config, config_of_request
 from voting.models import ApiKey, Project
@@ -170,7 +170,7 @@ class ShareIn(Part):
     """
 
     label: Annotated[Name, Field(max_length=100)] = ""
-    days: Annotated[int, Field(ge=1, le=links.MOST_DAYS), INTEGER] | None = None
+    days: Annotated[int, Field(ge=1, le=report_shares.MOST_DAYS), INTEGER] | None = None
     frozen: bool = False
     outputs: bool = False
     public: bool = False
@@ -258,29 +258,29 @@ def _shared_subject(
 
 
 def _share_response(request: HttpRequest, body: ShareIn, project: Project, run: Run | None) -> Any:
-    share, token = links.make_share(
+    share, token = report_shares.make_share(
         project,
         run,
         key_of(request).user,
         label=body.label,
-        expires_at=links.in_days(body.days),
+        expires_at=report_shares.in_days(body.days),
         is_frozen=body.frozen,
         shows_outputs=body.outputs,
         is_public=body.public,
     )
-    link = request.build_absolute_uri(links.address_of(token))
+    link = request.build_absolute_uri(report_shares.address_of(token))
     return Status(201, ShareOut.from_orm(share).model_dump(by_alias=True) | {"link": link})
 
 
 def _listed(project: Project, run: Run | None) -> dict[str, list[Share]]:
     shares = Share.objects.filter(project=project, run=run).order_by("-made_at")
-    return {"shares": list(shares[: links.MOST_LISTED])}
+    return {"shares": list(shares[: report_shares.MOST_LISTED])}
 
 
 def _revoked(request: HttpRequest, share_id: int, project: Project, run: Run | None) -> Share:
     share = Share.objects.filter(pk=share_id, project=project, run=run).first()
     if share is None:
         raise HttpError(404, f"there is no link {share_id} here")
-    links.revoke_share(share, key_of(request).user)
+    report_shares.revoke_share(share, key_of(request).user)
     share.refresh_from_db()
     return share

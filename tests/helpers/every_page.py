@@ -9,7 +9,7 @@ from django.urls import get_resolver, reverse
 from judge_eval.models import Call, DisagreementTag, Import, Judge, Run
 from judge_eval.workshop import services
 from reports.models import ScoreReport
-from reports.report.links import make_share
+from reports.report.views.shares import make_share
 from reports.scores import views
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import make_calls, make_draft, make_provider

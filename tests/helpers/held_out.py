@@ -12,8 +12,8 @@ from judge_eval.workshop import services
 from reports.composite import sources
 from reports.grandjury.services import PERSON_SCOPES, TraceIn, create_person_key, ingest
 from reports.models import Review, ScoreReport, Share
-from reports.report.links import make_share
 from reports.report.make import report_of
+from reports.report.views.shares import make_share
 from reports.scores import views
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls

@@ -20,7 +20,7 @@ from judge_eval.runs import api_access, api_events, exclusion, lifecycle, state
 from judge_eval.workshop import services
 from reports.composite import sources
 from reports.models import ScoreReport
-from reports.report.links import make_share
+from reports.report.views.shares import make_share
 from reports.scores import views
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_config, make_provider, set_state

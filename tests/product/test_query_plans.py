@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from judge_eval.board.cache import is_readable
 from judge_eval.runs.deletion import outputs_of
 from judge_eval.runs.queries import used_pictures
-from reports.report.links import make_share
-from reports.report.public import current
+from reports.report.views.shared_report import current
+from reports.report.views.shares import make_share
 from tests.helpers.plans import plan_of
 from tests.helpers.run_findings import voted_run
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all

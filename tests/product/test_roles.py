@@ -29,7 +29,7 @@ from reports.grandjury import services as grandjury
 from reports.models import Delivery, ScoreReport, Webhook
 from reports.quality.parameters import DEFAULT
 from reports.quality.views import initial_values
-from reports.report.links import make_share
+from reports.report.views.shares import make_share
 from reports.review.services import decide
 from reports.scores import views
 from tests.helpers.pages import queries_of, text_of

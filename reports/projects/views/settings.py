@@ -22,7 +22,7 @@ from judge_eval.board.families import parse_families
 from judge_eval.runs.deletion import replies_older_than, set_retention
 from reports.grandjury.views import show_secret
 from reports.projects.page_header import project_action, project_page
-from reports.report.links import MOST_DAYS, in_days
+from reports.report.views.shares import MOST_DAYS, in_days
 from voting.access.changes import rename
 from voting.access.keys import ScopesExceeded, create_project_key, revoke_project_key
 from voting.access.roles import scopes_within, user_of

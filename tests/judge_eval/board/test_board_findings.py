@@ -16,7 +16,7 @@ from judge_eval.board import cache
 from judge_eval.board.columns import PENDING
 from judge_eval.board.views.board import MOST_DISPUTED, MOST_IN_FRONT
 from judge_eval.models import Findings, Judge, JudgeRating, Run
-from reports.report.links import make_share
+from reports.report.views.shares import make_share
 from tests.helpers.board_rows import (
     PAIRS,
     board_of,

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Findings, Judge
-from reports.report.links import make_share
+from reports.report.views.shares import make_share
 from tests.helpers import imports
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run

@@ -11,7 +11,7 @@ from django.utils import timezone
 from humanjudge.cli.lines import findings_lines
 from judge_eval.board.cache import compute as compute_once
 from judge_eval.models import Findings, Run
-from reports.report.links import make_share
+from reports.report.views.shares import make_share
 from tests.helpers.board_rows import board_of
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.pages import HTMX, text_of

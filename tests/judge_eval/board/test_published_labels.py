@@ -20,9 +20,9 @@ from judge_eval.models import Findings, JudgeRating, Verdict
 from judge_eval.runs import lifecycle
 from judge_eval.stats import classification, consensus
 from judge_eval.stats.elo import BASELINE
-from reports.report.links import make_share
 from reports.report.make import report_of
 from reports.report.page import report_context
+from reports.report.views.shares import make_share
 from tests.helpers.imports import assert_whole
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute

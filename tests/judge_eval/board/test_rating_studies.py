@@ -10,7 +10,7 @@ from humanjudge.cli.lines import result_lines
 from judge_eval.board.model import RunFindings
 from judge_eval.exports.export import export_run
 from reports.report.bundle import verify
-from reports.report.links import make_share
+from reports.report.views.shares import make_share
 from tests.helpers import oracles
 from tests.helpers.bundles import empty_the_instance, numbers_of, restored
 from tests.helpers.imports import added, assert_whole, errors_of, imported

@@ -23,7 +23,7 @@ from judge_eval.models import Board, Findings, Import, Run
 from reports.models import Quality, Share
 from reports.quality.groups import quality_of_groups
 from reports.report.make import report_of
-from reports.report.public import report_html
+from reports.report.views.shared_report import report_html
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.imports import (
     added,

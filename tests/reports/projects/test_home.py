@@ -15,7 +15,7 @@ from judge_eval.demo.load import FIRST_START
 from judge_eval.models import Call, Findings, Run
 from reports.models import Share
 from reports.projects.views.home import MOST_CARDS
-from reports.report.links import make_share
+from reports.report.views.shares import make_share
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
     make_invite,

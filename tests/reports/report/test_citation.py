@@ -12,7 +12,7 @@ from django.test import Client
 from humanjudge.core.citation import Citation, version
 from judge_eval.board import cache
 from judge_eval.models import Findings
-from reports.report.links import make_share
+from reports.report.views.shares import make_share
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all, user_client
 
 ROOT = Path(__file__).resolve().parents[3]

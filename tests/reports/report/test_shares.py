@@ -19,8 +19,8 @@ from judge_eval.workshop import services
 from reports.composite import sources
 from reports.models import Share
 from reports.report.files import badge_svg, headline
-from reports.report.links import make_share, revoke_share
-from reports.report.public import LIMIT, _png_of, current, png_of
+from reports.report.views.shared_report import LIMIT, _png_of, current, png_of
+from reports.report.views.shares import make_share, revoke_share
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.tuned import fresh
@@ -331,7 +331,7 @@ def test_a_picture_is_rendered_once_until_it_changes(monkeypatch):
         rendered.append(drawing)
         return render_picture(drawing)
 
-    monkeypatch.setattr("reports.report.public.render_picture", render)
+    monkeypatch.setattr("reports.report.views.shared_report.render_picture", render)
     _png_of.cache_clear()
     run = voted_run()
     (_, one), (_, other) = share(run), share(run, is_public=True)

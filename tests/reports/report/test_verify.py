@@ -28,9 +28,9 @@ from reports.report.bundle import (
     bundle_file,
     verify,
 )
-from reports.report.links import forget_deleted_runs, make_share
 from reports.report.make import report_of
 from reports.report.not_covered import NOT_COVERED, UNCOVERED_FIGURES
+from reports.report.views.shares import forget_deleted_runs, make_share
 from tests.helpers.bundles import empty_the_instance
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute, voted_run

@@ -39,10 +39,10 @@ from reports.models import CompositeDefinition, FrozenRows, Share
 from reports.report.before_tuning import leave_out_held_out, report_before_tuning
 from reports.report.bundle import bundle_file
 from reports.report.files import IN_PLACE, TYPES, text_of
-from reports.report.links import count_view, find_share
 from reports.report.make import NotComputed, report_of
 from reports.report.model import Removals, Report
 from reports.report.page import Outputs, report_context
+from reports.report.views.shares import count_view, find_share
 from voting.access import roles
 from voting.access.login import slow_down
 from voting.ballot.queries import left_to
