@@ -134,7 +134,7 @@ class Voter:
 
 
 def handed_out(rng: np.random.Generator, prompts: Sequence[int], wanted: int) -> list[int]:
-    """Return the pairs in the order in which people vote on them; see `voting.ballot.assignment`."""
+    """Return the pairs in the order in which people vote: see `voting.ballot.assignment`."""
     left: dict[int, dict[int, int]] = {}
     for n, prompt in enumerate(prompts):
         left.setdefault(prompt, {})[n] = wanted

@@ -69,7 +69,7 @@ def processor_ms(sources: list[str]) -> float:
 
 
 def bare_rendering() -> Callable[[str], object]:
-    draw = load_resvg(str(ROOT / "voting" / "fonts"))
+    draw = load_resvg(str(ROOT / "voting" / "pictures" / "fonts"))
 
     def render_here(source: str) -> bytes:
         screened = screen(source)

@@ -298,7 +298,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 # Limits on guessing passwords: see voting.access.login.
 AUTHENTICATION_BACKENDS = ["voting.access.login.LimitedBackend"]
-# The team's own identity provider, which voting.access.openid asks; without an issuer there is none.
+# The team's own identity provider, for voting.access.openid; without an issuer there is none.
 OIDC_ISSUER, OIDC_CLIENT_ID = env.str("OIDC_ISSUER", ""), env.str("OIDC_CLIENT_ID", "")
 OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", "")
 # What the button says; the host of the issuer unless it is named.

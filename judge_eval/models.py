@@ -142,8 +142,8 @@ class Run(models.Model):
     anchors_a_day = models.PositiveSmallIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, editable=False)
-    # For the hashes of its rows in the ledger: see judge_eval.ledger.objects. Public bundles have only the
-    # first; a run that one of them brought has no private one.
+    # For the hashes of its rows in the ledger: see judge_eval.ledger.objects. Public bundles have
+    # only the first; a run that one of them brought has no private one.
     salt = models.CharField(max_length=32, default=new_salt, editable=False)
     private_salt = models.CharField(max_length=32, default=new_salt, blank=True, editable=False)
     # Left out of lists, and still to be read.

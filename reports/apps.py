@@ -22,8 +22,8 @@ class ReportsConfig(AppConfig):
 def site_context(request: HttpRequest) -> dict[str, object]:
     """Tell every template which pages are here, as those below cannot know.
 
-    Of tabs of a run the parts that are made here, as `judge_eval.runs.run_page.FOLDS` has them. Of the whole
-    site: title, page, how much waits, and whether it is in the menu.
+    Of tabs of a run the parts that are made here, as `judge_eval.runs.run_page.FOLDS` has them. Of
+    the whole site: title, page, how much waits, and whether it is in the menu.
     """
     # Asked for where a page shows it, so that other answers cost no query.
     return {

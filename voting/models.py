@@ -249,7 +249,7 @@ class Queue(Identified):
 
     @cached_property
     def turned_prompts(self) -> frozenset[int]:
-        """The numbers of prompts in the other half than `held_out_from` says: see voting.ballot.tuning."""
+        """The prompts in the other half than `held_out_from` says: see voting.ballot.tuning."""
         changes = Entry.objects.filter(project=self.project_id, queue=self, kind="parameters")
         turned = changes.values_list("payload__tuning__turned", flat=True)
         return frozenset(number for numbers in turned for number in numbers or ())
@@ -325,7 +325,7 @@ class Item(models.Model):
     # Where answers are ranked by their order: another prompt of one item has the same key, or the
     # next that opens gets it; both items are handed to the same voter.
     is_coupled = models.BooleanField(default=False, editable=False)
-    # Of a queue that was opened for tuning: on which half it is. Kept by voting.ballot.tuning.Halves.
+    # Of a queue opened for tuning: on which half it is. Kept by voting.ballot.tuning.Halves.
     is_held_out = models.BooleanField(default=False, db_default=False, editable=False)
     # Pairs are handed out by this number, the lowest first; see voting.items.order.
     turn = models.BigIntegerField(editable=False)

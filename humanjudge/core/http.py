@@ -76,6 +76,7 @@ def on_demand(view: str, *, only_with: str = "") -> Callable[..., HttpResponse]:
         answer: HttpResponse = import_string(view)(request, **arguments)
         return answer
 
+    load_and_call.__module__ = view.rpartition(".")[0]
     return load_and_call
 
 

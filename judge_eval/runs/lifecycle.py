@@ -1,6 +1,6 @@
 """What people do with a run: they draft, start, stop, resume, retry, copy and delete it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -291,8 +291,11 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
             run.budget_nano = provider_access.nano(joining.budget_usd)
         run.save(update_fields=["config"])
         judges = [judge_of(run, config, spec) for spec in new if not spec.is_baseline]
-        _refuse_same(run, judges)
+        name_by_fingerprint = dict(run.judges.values_list("fingerprint", "name"))
         for judge in judges:
+            if same_judge := name_by_fingerprint.get(judge.fingerprint):
+                raise LifecycleRefused(f"{judge.name} would be asked exactly as {same_judge} is.")
+            name_by_fingerprint[judge.fingerprint] = judge.name
             # Whoever adds it has seen the votes on the tuning half.
             judge.is_tuned = run.queue.is_tuning and not judge.is_baseline
         judges = add_judges(run, judges)
@@ -313,14 +316,6 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
         text = f"{listed(judge.name for judge in judges)} joined the judges of this run."
         go_on(run, "judges_added", text)
     return verdict_count
-
-
-def _refuse_same(run: Run, judges: Sequence[Judge]) -> None:
-    names = dict(run.judges.values_list("fingerprint", "name"))
-    for judge in judges:
-        if same_judge := names.get(judge.fingerprint):
-            raise LifecycleRefused(f"{judge.name} would be asked exactly as {same_judge} is.")
-        names[judge.fingerprint] = judge.name
 
 
 def _joined_config(run: Run, joining: JoiningJudges) -> RunConfig:

@@ -1,8 +1,8 @@
 """Judges tuned on votes that are there: variants, asked step by step, told by votes held out.
 
-A run that was opened for tuning has two halves (`voting.ballot.tuning`). Judges that join while it is open
-are variants: they are asked about nothing until somebody asks, first about a few items of the
-tuning half, then about all of it, then about all items.
+A run that was opened for tuning has two halves (`voting.ballot.tuning`). Judges that join while it
+is open are variants: they are asked about nothing until somebody asks, first about a few items of
+the tuning half, then about all of it, then about all items.
 """
 
 from collections.abc import Callable, Mapping, Sequence

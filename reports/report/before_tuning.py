@@ -1,7 +1,7 @@
 """Reports while judges are tuned: what they said last before that, as half of it is held out now.
 
-It is kept when the tuning opens (`judge_eval.workshop.services.tuning_opens`), so that links, badges
-and cards go on showing one state, which moves with no vote.
+It is kept when the tuning opens (`judge_eval.workshop.services.tuning_opens`), so that links,
+badges and cards go on showing one state, which moves with no vote.
 """
 
 from typing import Any

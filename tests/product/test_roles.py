@@ -1,8 +1,8 @@
 """Who may do what, proved: every address of the product, by each method, asked by everybody.
 
 The addresses come from Django's resolver and from the two OpenAPI documents. What each takes stands
-in `PAGES`, `API` and `PROTOCOL`; who may do that follows from `voting.access.roles.ALLOWED`. Whoever adds
-an address adds a line here, or a test fails.
+in `PAGES`, `API` and `PROTOCOL`; who may do that follows from `ALLOWED` in `voting.access.roles`.
+Whoever adds an address adds a line here, or a test fails.
 """
 
 import json

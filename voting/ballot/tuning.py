@@ -9,10 +9,10 @@ half held out, and what they found, and which judge is in use or dropped::
     {"tuning": {"event": "dropped", "judge": JUDGE}}
     {"tuning": {"event": "ended"}}
 
-A prompt is held out if its keyed number (`voting.items.order.half_number`) is that number or larger: a
-coin, also for what is added later. Of prompts that there were, of each two with as many items that
-have votes one is held out (`voting.items.order.held_out_half`): `turned` are the numbers of those that
-are in the other half than their coin says. The halves are set once.
+A prompt is held out if its keyed number (`voting.items.order.half_number`) is that number or
+larger: a coin, also for what is added later. Of prompts that there were, of each two with as many
+items that have votes one is held out (`voting.items.order.held_out_half`): `turned` are the numbers
+of those that are in the other half than their coin says. The halves are set once.
 
 While tuning is open nobody is shown votes or verdicts on items that are held out, nor a figure that
 moves with them. Whoever shows single ones asks `kept_back` or leaves `HIDDEN` out; figures of a run

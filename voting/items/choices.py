@@ -1,7 +1,7 @@
 """The choices of a ballot: the one table that pages, figures, files and the API follow.
 
 A new choice is a code in the types, a row in `TABLE`, the columns that count it on an item
-(`voting.models`), and the words in which a judge is offered it (`judge_eval.judging.prompts.judge`).
+(`voting.models`), and how a judge is offered it (`judge_eval.judging.prompts.judge`).
 """
 
 from collections.abc import Collection

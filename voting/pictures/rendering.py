@@ -34,7 +34,7 @@ PACKAGES = {"resvg": "resvg_py", "cairosvg": "cairosvg"}
 # What else the child is asked for: it reads pictures.
 _IMPORTED = {"pillow": "PIL"}
 _CHILD = Path(__file__).with_name("child.py")
-_FONTS = Path(__file__).parents[1] / "fonts"
+_FONTS = Path(__file__).with_name("fonts")
 _MARK = 4
 # -I and -S: no environment, no user or site customisation runs before the limits are set.
 _PYTHON = ("-I", "-S", "-B", "-X", "utf8")

@@ -29,7 +29,7 @@ from humanjudge.core.charts.style import CYCLE, GivenStyle, StyleRefused, colour
 Theme: TypeAlias = Literal["light", "dark"]
 Form: TypeAlias = Literal["png", "svg"]
 
-_FONTS: Final = Path(__file__).parents[2] / "voting" / "fonts"
+_FONTS: Final = Path(__file__).parents[3] / "voting" / "pictures" / "fonts"
 # The letters of other scripts, whatever the style says of the first ones.
 FALLBACK: Final = (
     *("Liberation Sans", "DejaVu Sans", "Droid Sans Fallback"),

@@ -1,7 +1,7 @@
 """The same charts for a page: positions are shares of the width, so that letters keep their size.
 
-A file has one width and needs `humanjudge.core.charts.graphs`; a page has any, and no style attribute
-is allowed in it: an SVG without a view box takes its positions in per cent.
+A file has one width and needs `humanjudge.core.charts.graphs`; a page has any, and no style
+attribute is allowed in it: an SVG without a view box takes its positions in per cent.
 """
 
 from collections.abc import Sequence

@@ -36,8 +36,8 @@ def validate_run(data: object, off: Collection[str] = ()) -> RunConfig:
     >>> validate_run(run | {"mode": "judge-eval"})
     Traceback (most recent call last):
         ...
-    humanjudge.core.validation.ConfigInvalid: mode: there is no run mode 'judge-eval'; did you mean \
-'builtin-judge-eval'?
+    humanjudge.core.validation.ConfigInvalid: mode: there is no run mode 'judge-eval'; did you \
+mean 'builtin-judge-eval'?
     """
     absences = list(_absences(data, off)) if isinstance(data, dict) else []
     config = parse(data, absences)

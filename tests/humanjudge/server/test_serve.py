@@ -21,7 +21,7 @@ HOST = "judge.example.org"
 # Answers of each program that is named, whether it is alive.
 ASKING = """
 import sys
-from humanjudge.alive import is_alive
+from humanjudge.server.alive import is_alive
 for line in sys.stdin:
     print(is_alive(line.strip()), flush=True)
 """

@@ -63,7 +63,7 @@ def test_requests_are_counted_by_the_pattern_of_their_address(client):
 
 def test_what_processes_count_adds_up(client):
     code = (
-        "import django; django.setup(); from humanjudge import metrics; "
+        "import django; django.setup(); from humanjudge.server import metrics; "
         "metrics.count('humanjudge_votes_total', 3); "
         "metrics.observe('humanjudge_seal_seconds', 0.2); metrics.flush()"
     )

@@ -46,7 +46,7 @@ while True:
 RUN = """
 import fcntl, os, sys
 from pathlib import Path
-from humanjudge.launcher.supervisor import Child, Supervisor
+from humanjudge.server.launcher.supervisor import Child, Supervisor
 folder = Path(sys.argv[1])
 sys.path.insert(0, str(folder))
 os.environ["PYTHONPATH"] = str(folder)

@@ -259,7 +259,7 @@ def compared(models):
 def test_as_many_models_as_fit_are_on_one_board_with_as_many_queries_as_ten(models, monkeypatch):
     """As many as fit: a hundred, whose intervals take long, or fewer where fewer fit."""
     for module in ("compute", "corrected"):
-        monkeypatch.setattr(f"judge_eval.findings.{module}.MOST_MODELS", models)
+        monkeypatch.setattr(f"judge_eval.board.{module}.MOST_MODELS", models)
     few, many = compared(10), compared(models)
     client = user_client()
     # That somebody looks at figures is noted now and then: the clock stands still.

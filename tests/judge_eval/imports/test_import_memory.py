@@ -78,8 +78,8 @@ def copied(run, folder):
 def small_pieces(monkeypatch, settings, db):
     monkeypatch.setattr(imports, "TEXT", LONG)
     settings.SEAL_BATCH = PIECE
-    for constant in ("import_scratch.MOST_ROWS", "export.AT_ONCE"):
-        monkeypatch.setattr(f"judge_eval.imports.{constant}", PIECE)
+    for constant in ("imports.import_scratch.MOST_ROWS", "exports.export.AT_ONCE"):
+        monkeypatch.setattr(f"judge_eval.{constant}", PIECE)
     # psycopg remembers its last hundred statements with all that is written in them.
     connection.ensure_connection()
     if connection.vendor == "postgresql":

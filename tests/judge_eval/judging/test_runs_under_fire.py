@@ -68,7 +68,7 @@ def environment(settings):
     return {
         "SECRET_KEY": settings.SECRET_KEY,
         "JUDGING_THREADS": str(THREADS),
-        CONSTANTS: json.dumps({f"judge_eval.runs.{name}": s for name, s in LEASES.items()}),
+        CONSTANTS: json.dumps({f"judge_eval.judging.{name}": s for name, s in LEASES.items()}),
     }
 
 

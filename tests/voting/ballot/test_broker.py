@@ -148,7 +148,7 @@ def test_the_sweep_seals_votes_whose_tasks_were_all_lost(site, scene, broker, vo
 MAKE_SCENE = """
 from tests.helpers.scene import make_scene
 from tests.makers import make_invite
-from voting.voters import invite_token
+from voting.people.voters import invite_token
 print(f"/join/{invite_token(make_invite(make_scene().run))}/")
 """
 
