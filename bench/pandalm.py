@@ -19,7 +19,7 @@ from bench.lib.report import figure, note
 from judge_eval.demo import content
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.evidence import evidence, thresholds
-from judge_eval.stats.evidence_order import Event, ItemOpened, VoteCast, VotingClosed, enter
+from judge_eval.stats.evidence_order import Event, ItemClosed, ItemOpened, VoteCast, enter
 from judge_eval.stats.outcomes_table import FAILED
 from voting.items.order import prompt_order
 
@@ -56,7 +56,7 @@ def largest(key: UUID) -> FloatArray:
         for pair, row in sorted(enumerate(rows), key=lambda it: order[numbers[it[1].prompt]])
         for code in codes(row.people)
     ]
-    entered = enter([*events, VotingClosed(len(rows) + 1)], order)
+    entered = enter([*events, ItemClosed(len(rows) + 1)], order)
     needed = thresholds(np.zeros(entered.n_judges, dtype=bool))
     return np.exp(evidence(entered, needed).log_largest)
 

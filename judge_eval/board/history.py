@@ -14,11 +14,11 @@ from judge_eval.models import Run
 from judge_eval.stats.evidence_order import (
     NOBODY,
     Event,
+    ItemClosed,
     ItemOpened,
     OutOfOrder,
     VoteCast,
     VotesRequired,
-    VotingClosed,
 )
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 from voting.items.kinds import COMPARISON, grade_of, is_ordered, kind_of
@@ -161,7 +161,7 @@ class _HistoryReader:
         left = required_votes.votes_left
         if events and not self.run.queue.is_open:
             # Nobody may vote any more, so nothing is waited for.
-            events.append(VotingClosed(events[-1].seq))
+            events.append(ItemClosed(events[-1].seq))
             left = 0
         key, subject = str(self.run.queue_id), COMPARISON.subject
         places = [keyed_number(key, subject, item) for item in self.rows]

@@ -46,7 +46,7 @@ from judge_eval.imports.import_report import (
 from judge_eval.imports.import_scratch import TABLES_TO_WRITE, Scratch, pieces, text_of
 from judge_eval.imports.import_steps import counted
 from judge_eval.imports.import_write import NOTED, RESERVED_METADATA, lacking_text, voters_of
-from judge_eval.imports.question import Columns, ItemQuestion, PairQuestion, question_of
+from judge_eval.imports.question import Columns, ImportQuestion, PairQuestion, question_of
 from judge_eval.imports.row_models import (
     OUTPUTS,
     ImportRow,
@@ -147,7 +147,7 @@ class _RowsReader:
         self._has_outputs = False
         self._kind = options.kind or (last_kind(self._queue) if self._queue else "") or "text"
         # What is asked of people; of a new run, as is stated or as its first row says.
-        self._question: ItemQuestion | PairQuestion | None = None
+        self._question: ImportQuestion | PairQuestion | None = None
         if kind := run.queue.kind if run else options.vote_kind:
             self._make_question(KINDS[kind].noun)
         # How many pairs the run will have, and how many of them no outputs.
@@ -160,13 +160,13 @@ class _RowsReader:
         usual = not self._judges
         self._wants_baselines = usual if options.baselines is None else options.baselines
 
-    def _make_question(self, shape: ShapeName) -> ItemQuestion | PairQuestion:
+    def _make_question(self, shape: ShapeName) -> ImportQuestion | PairQuestion:
         self._question = question_of(shape, self._options, self._queue)
         return self._question
 
     @property
     def _noun(self) -> ShapeName:
-        return "item" if isinstance(self._question, ItemQuestion) else "pair"
+        return "item" if isinstance(self._question, ImportQuestion) else "pair"
 
     def fitting(self, items: Iterable[Item]) -> Iterator[ImportRow]:
         """Yield the rows that may be taken, and give judges their places; report all else."""

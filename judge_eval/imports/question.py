@@ -270,7 +270,7 @@ class Answers:
 # --- what is asked --------------------------------------------------------------------------------
 
 
-class ItemQuestion:
+class ImportQuestion:
     """What is asked, as far as it is known: of a new run, the answers tell what is not stated.
 
     The first answer tells the task; people's answers tell the kind and the choices, and those of
@@ -513,8 +513,8 @@ class PairQuestion:
 
 def question_of(
     shape: ShapeName, options: ImportOptions, queue: Queued | None = None
-) -> ItemQuestion | PairQuestion:
-    kind = PairQuestion if shape == "pair" else ItemQuestion
+) -> ImportQuestion | PairQuestion:
+    kind = PairQuestion if shape == "pair" else ImportQuestion
     return kind(options, queue)
 
 

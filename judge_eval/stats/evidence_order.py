@@ -69,13 +69,13 @@ class OutOfOrder(NamedTuple):
     seq: int
 
 
-class VotingClosed(NamedTuple):
+class ItemClosed(NamedTuple):
     """Voting is over: all prompts that are complete enter."""
 
     seq: int
 
 
-Event: TypeAlias = ItemOpened | VotesRequired | VoteCast | OutOfOrder | VotingClosed
+Event: TypeAlias = ItemOpened | VotesRequired | VoteCast | OutOfOrder | ItemClosed
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -136,7 +136,7 @@ def enter(
     among those of its prompt; without it they are in the order of their numbers. Of the open
     prompts the first that has not entered enters when it is complete; it is passed over as soon as
     ten that wait behind it are complete, of which the first enters. After `OutOfOrder` none is
-    passed over until `VotingClosed`.
+    passed over until `ItemClosed`.
 
     A prompt enters with at most `MOST_MEDIANS` times the median of the votes wanted on a prompt,
     those on its first comparisons.
@@ -214,8 +214,8 @@ class PromptQueue:
                 self._take(event)
         return self
 
-    def _take(self, event: ItemOpened | VotesRequired | VoteCast | VotingClosed) -> None:
-        if isinstance(event, VotingClosed):
+    def _take(self, event: ItemOpened | VotesRequired | VoteCast | ItemClosed) -> None:
+        if isinstance(event, ItemClosed):
             while self.waiting:
                 self._enter_first(event.seq)
             return

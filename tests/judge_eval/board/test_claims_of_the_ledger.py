@@ -8,11 +8,11 @@ from judge_eval.board.load import outcomes_of
 from judge_eval.judging.verdicts import verdicts_entry
 from judge_eval.models import Verdict
 from judge_eval.stats.evidence_order import (
+    ItemClosed,
     ItemOpened,
     OutOfOrder,
     VoteCast,
     VotesRequired,
-    VotingClosed,
 )
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 from tests.helpers.imports import imported, pair, verdict, vote
@@ -213,7 +213,7 @@ def test_when_voting_is_closed_nothing_is_waited_for():
     assert told(run).votes_left == 1
     Queue.objects.filter(pk=run.queue_id).update(is_open=False)
     found = told(run)
-    assert (found.events[-1], found.votes_left) == (VotingClosed(3), 0)
+    assert (found.events[-1], found.votes_left) == (ItemClosed(3), 0)
 
 
 def test_a_part_has_claims_of_its_own_comparisons():

@@ -8,7 +8,7 @@ from judge_eval.imports.drafts import verdict_of
 from judge_eval.imports.fields import Unfit
 from judge_eval.imports.formats import read
 from judge_eval.imports.import_report import ImportOptions
-from judge_eval.imports.question import Answers, ItemQuestion, ParsedAnswer, answer_of
+from judge_eval.imports.question import Answers, ImportQuestion, ParsedAnswer, answer_of
 
 
 def told_by(*labels):
@@ -125,7 +125,7 @@ def asked_of(*lines, **options):
     """What is asked by a made file of lines `item,judge,verdict,voter,vote`, and its rows."""
     text = "\n".join(["item,judge,verdict,voter,vote", *lines])
     rows = list(read(BytesIO(text.encode()), "study.csv"))
-    asked = ItemQuestion(ImportOptions(**options))
+    asked = ImportQuestion(ImportOptions(**options))
     for row in rows:
         asked.take(row)
     return asked, [row for row in rows if row.judge]
@@ -154,7 +154,7 @@ def test_a_judges_reply_does_not_change_the_kind(votes_first, votes, kind, ballo
 def test_a_reply_outside_the_choices_has_failed_and_no_row_is_wrong():
     _, [good, bad] = asked_of("1,,,ann,yes", "2,,,ann,no", "1,j,yes,,", f"2,j,{REFUSAL},,")
     queue = type("Queue", (), {"kind": "category", "ballot": ["no", "yes"], "options": {}})()
-    asked = ItemQuestion(ImportOptions(), queue)
+    asked = ImportQuestion(ImportOptions(), queue)
     states = []
     for row in (good, bad):
         asked.take(row)
@@ -196,11 +196,11 @@ def test_a_number_of_a_judge_is_kept_as_its_score():
     options = {"graded": True}
     queue = type("Queue", (), {"kind": "pass_flag", "ballot": ["pass", "flag"], "options": options})
     asked, [verdict] = asked_of("1,j,0.37,,", graded=True)
-    asked = ItemQuestion(ImportOptions(), queue)
+    asked = ImportQuestion(ImportOptions(), queue)
     told = asked.settled(verdict_of(verdict, "tie", asked.statement(verdict)), "winner")
     assert (told["winner"], told["score_a"]) == ("flag", 0.37)
     queue.options = {}
-    asked = ItemQuestion(ImportOptions(), queue)
+    asked = ImportQuestion(ImportOptions(), queue)
     told = asked.settled(verdict_of(verdict, "tie", asked.statement(verdict)), "winner")
     assert (told["state"], told["error"]) == ("failed", "'0.37' is none of: pass, flag")
 
@@ -212,7 +212,7 @@ def test_a_rating_of_a_judge_may_lie_between_those_of_people():
     told = []
     for reply in ("3.7", "7"):
         asked, [verdict] = asked_of(f"1,j,{reply},,", vote_kind="rating")
-        asked = ItemQuestion(ImportOptions(), queue)
+        asked = ImportQuestion(ImportOptions(), queue)
         one = asked.settled(verdict_of(verdict, "tie", asked.statement(verdict)), "winner")
         told.append((one["state"], one["winner"]))
     assert told == [("done", "3.7"), ("failed", "")]

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.evidence_order import (
+    ItemClosed,
     ItemOpened,
     OutOfOrder,
     VoteCast,
     VotesRequired,
-    VotingClosed,
     enter,
 )
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
@@ -46,7 +46,7 @@ def test_a_prompt_that_is_not_complete_is_passed_over_once_ten_wait_behind_it():
 
 
 def test_what_waits_enters_when_voting_is_closed_and_the_incomplete_never_does():
-    entered = enter([*opened(range(4)), *votes(3, 1), VotingClosed(200)], range(4))
+    entered = enter([*opened(range(4)), *votes(3, 1), ItemClosed(200)], range(4))
     assert (entered.prompts, entered.seqs.tolist()) == ((1, 3), [200, 200])
 
 
@@ -54,7 +54,7 @@ def test_votes_in_an_order_of_the_voters_own_pass_over_no_prompt_until_voting_is
     events = [*opened(range(13)), OutOfOrder(99), *votes(*range(1, 13))]
     assert enter(events, range(13)).prompts == ()
     assert enter([*events, *votes(0, first=200)], range(13)).prompts == tuple(range(13))
-    assert enter([*events, VotingClosed(200)], range(13)).prompts == tuple(range(1, 13))
+    assert enter([*events, ItemClosed(200)], range(13)).prompts == tuple(range(1, 13))
 
 
 def test_what_was_passed_over_before_such_a_vote_has_entered():
@@ -232,7 +232,7 @@ def test_votes_on_the_same_comparisons_in_another_order_bring_the_same(ledger, d
     brought = []
     for numbers in (cast, data.draw(st.permutations(cast))):
         voted = [VoteCast(1000 + n, *of) for n, of in enumerate(numbers)]
-        entered = enter([*events, *voted, VotingClosed(5000)], order)
+        entered = enter([*events, *voted, ItemClosed(5000)], order)
         brought.append(dict(zip(entered.prompts, entered.differences.tolist(), strict=True)))
     assert str(brought[0]) == str({prompt: brought[1][prompt] for prompt in brought[0]})
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from judge_eval.stats.evidence import evidence, thresholds
-from judge_eval.stats.evidence_order import ItemOpened, VoteCast, VotingClosed
+from judge_eval.stats.evidence_order import ItemClosed, ItemOpened, VoteCast
 from judge_eval.stats.judge_figures import ratio
 from judge_eval.stats.order_agreement import (
     Ratings,
@@ -108,7 +108,7 @@ def test_evidence_as_units_enter_is_as_worked_out(case, items, names, ratings, s
         for number, (unit, _) in enumerate(items)
     ]
     voted = [VoteCast(1000 + row, item, row) for row, item in enumerate(ratings.items.tolist())]
-    events = [*opened, *voted, VotingClosed(9999)]
+    events = [*opened, *voted, ItemClosed(9999)]
     asked = np.ones_like(said, dtype=bool)
     entered = enter_units(events, range(len(keys)), ratings, said, asked)
     assert entered.prompts == tuple(range(len(keys)))
