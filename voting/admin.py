@@ -70,7 +70,7 @@ def do_for_each(
         details = {"title": words["title"], "about": words, "rows": rows, "opts": page.opts}
         details |= {"media": page.media, "form": form}
         context = page.admin_site.each_context(request) | details
-        return TemplateResponse(request, "voting/admin_confirm.html", context)
+        return TemplateResponse(request, "voting/curating/admin_confirm.html", context)
     done_rows = [row for row in rows if do(row) is not False]
     for row in done_rows:
         row.refresh_from_db()  # the history must not name who was just forgotten
@@ -320,7 +320,7 @@ class ApiKeyAdmin(KeptAdmin):
             "made": obj,
             "opts": self.opts,
         }
-        return TemplateResponse(request, "voting/admin_key.html", context)
+        return TemplateResponse(request, "voting/curating/admin_key.html", context)
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]

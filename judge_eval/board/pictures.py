@@ -96,7 +96,7 @@ def draw(graph: Graph, *, is_file: bool = False) -> SafeString:
     """Draw a chart as SVG, in the colours of the page that it stands in, or for a file."""
     lines = "lines_svg" if is_file else "lines"
     name = lines if isinstance(graph, LineGraph) else "intervals"
-    return render_to_string(f"judge_eval/_{name}.html", {"graph": graph})
+    return render_to_string(f"judge_eval/board/_{name}.html", {"graph": graph})
 
 
 def on_page(figures: RunFindings, name: str) -> SafeString:
@@ -104,7 +104,11 @@ def on_page(figures: RunFindings, name: str) -> SafeString:
     if name in _INTERVAL_CHARTS:
         chart = _INTERVAL_CHARTS[name](figures)
         plot = chart and chart.for_page()
-        return render_to_string("judge_eval/_plot.html", {"plot": plot}) if plot else SafeString()
+        return (
+            render_to_string("judge_eval/board/_plot.html", {"plot": plot})
+            if plot
+            else SafeString()
+        )
     graph = graph_of(figures, name)
     return draw(graph) if graph else SafeString()
 

@@ -27,7 +27,7 @@ def extension_list(request: HttpRequest) -> HttpResponse:
     for extension in extensions.everything():
         kinds[extension.kind].append(_extension_row(extension, rows.pop(extension.id, None)))
     context = {"kinds": kinds, "broken": extensions.broken, "gone": sorted(rows)}
-    return render(request, "judge_eval/extensions.html", context)
+    return render(request, "judge_eval/extensions/extensions.html", context)
 
 
 def _extension_row(extension: extensions.Extension, row: Extension | None) -> Context:

@@ -63,7 +63,7 @@ def upload_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespon
         "most_files": settings.IMPORT_MAX_FILES,
         "formats": sorted((reader.title for reader in READERS.values()), key=str.lower),
     }
-    return render(request, "judge_eval/import_files.html", context, status=status)
+    return render(request, "judge_eval/imports/import_files.html", context, status=status)
 
 
 def _save_upload(request: HttpRequest, run: Run | None) -> Import:
@@ -135,7 +135,7 @@ def _draft(request: HttpRequest, job: Import) -> HttpResponse:
         "wrong": sum(1 + fault.more for fault in preview.faults),
     }
     context = {"faults": preview.faults} | _result(job) | about
-    return render(request, "judge_eval/import_draft.html", context, status=status)
+    return render(request, "judge_eval/imports/import_draft.html", context, status=status)
 
 
 def _preview_in_words(preview: Preview, form: ImportForm) -> str:
@@ -189,7 +189,9 @@ def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
         "can_stop": state in (Import.State.WAITING, Import.State.READING),
         "share": f"{100 * job.written / job.to_write:.0f}" if job.to_write else "",
     }
-    template = "judge_eval/_import.html" if request.htmx else "judge_eval/import.html"
+    template = (
+        "judge_eval/imports/_import.html" if request.htmx else "judge_eval/imports/import.html"
+    )
     return render(request, template, context)
 
 
@@ -259,7 +261,7 @@ def run_data(request: HtmxRequest, run: Run) -> HttpResponse:
     }
     context = {"run": run, "tab": "data", "formats": formats}
     context |= {"citation": citation_of(request, run)}
-    return render(request, "judge_eval/data.html", context)
+    return render(request, "judge_eval/imports/data.html", context)
 
 
 @run_page("export")

@@ -100,7 +100,7 @@ def planner(request: HttpRequest) -> HttpResponse:
     form = PlanForm(usual | request.GET.dict())
     context: Context = {"form": form}
     if not form.is_valid():
-        return render(request, "judge_eval/planner.html", context, status=422)
+        return render(request, "judge_eval/planner/planner.html", context, status=422)
     if not limit.allow(request.user.pk):
         raise Problem(429, "Too many plans at once. Ask again in some seconds.")
     cleaned = form.cleaned_data
@@ -110,7 +110,7 @@ def planner(request: HttpRequest) -> HttpResponse:
         cleaned["seconds_per_vote"],
         cleaned["hours_per_person"],
     )
-    return render(request, "judge_eval/planner.html", context | result)
+    return render(request, "judge_eval/planner/planner.html", context | result)
 
 
 @lru_cache(maxsize=256)

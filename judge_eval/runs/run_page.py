@@ -64,7 +64,7 @@ def run_page(action: Action) -> Callable[[View], View]:
                 if request.htmx:
                     raise
                 context = {"run": run, "tab": "", "why": str(too_early)}
-                return render(request, "judge_eval/votes_first.html", context, status=403)
+                return render(request, "judge_eval/runs/votes_first.html", context, status=403)
 
         return page
 

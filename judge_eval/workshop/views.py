@@ -188,7 +188,7 @@ def run_workshop(request: HtmxRequest, run: Run) -> HttpResponse:
         require_votes_first(request, run)
     if request.htmx and "suggestion" in request.GET:
         context = {"run": run, **_suggested(run, _wordings(run))}
-        return render(request, "judge_eval/_suggestion.html", context)
+        return render(request, "judge_eval/workshop/_suggestion.html", context)
     return _page(request, run)
 
 
@@ -265,7 +265,7 @@ def _page(
         **_suggested(run, wordings),
     }
     context["form"] = form or VariantForm(run, initial=_initial(request, context, workshop))
-    return render(request, "judge_eval/workshop.html", context, status=status)
+    return render(request, "judge_eval/workshop/workshop.html", context, status=status)
 
 
 def _contenders(run: Run, figures: TuningFigures) -> list[Contender]:
@@ -497,7 +497,7 @@ def tag(request: HtmxRequest, run: Run, judge_id: UUID) -> HttpResponse:
         return redirect(address)
     context = {"run": run, "chosen": judge, "each": tagged, "tags": TAGS}
     context |= {"is_tagged": True, "tag_counts": tag_counts(run)}
-    response = render(request, "judge_eval/_tag_form.html", context)
+    response = render(request, "judge_eval/workshop/_tag_form.html", context)
     return trigger_client_event(response, "sorted")
 
 

@@ -45,7 +45,7 @@ def save_composite(request: HtmxRequest, run: Run) -> HttpResponse:
         form = CompositeForm.changed(run, request.POST, change)
         if request.htmx:
             context = {"run": run, "form": form, "is_shorter": change != "add"}
-            return render(request, "reports/_composite_form.html", context)
+            return render(request, "reports/composite/_composite_form.html", context)
         return _page(request, run, form)
     form = CompositeForm(run, rows_of(request.POST), request.POST)
     if change == "try":
@@ -66,7 +66,7 @@ def _show_trial(request: HtmxRequest, run: Run, form: CompositeForm) -> HttpResp
         result = _result(config, components, ranked_by(components, config, outputs), outputs)
     if request.htmx:
         context = {"run": run, "form": form, "result": result}
-        return render(request, "reports/_composite_result.html", context)
+        return render(request, "reports/composite/_composite_result.html", context)
     return _page(request, run, form, result=result)
 
 
@@ -87,7 +87,7 @@ def _page(
         context |= {"definition": versions[0][0]} | _composite(request, run, configs)
     if result:
         context |= {"definition": None, "result": result}
-    return render(request, "reports/composite.html", context, status=status)
+    return render(request, "reports/composite/composite.html", context, status=status)
 
 
 def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig]) -> Context:

@@ -96,7 +96,7 @@ def _page(
         "key_form": key_form or PersonKeyForm(user),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
     }
-    return render(request, "reports/models.html", context, status=status)
+    return render(request, "reports/grandjury/models.html", context, status=status)
 
 
 def _user(request: HttpRequest) -> User:
@@ -207,4 +207,4 @@ def show_secret(
         "kind": next(kind.name for kind in ApiKey.Kind if secret.startswith(f"{kind}_")),
         "back": back or ("To your models and keys", reverse("traced-models")),
     }
-    return render(request, "reports/new_secret.html", context)
+    return render(request, "reports/projects/new_secret.html", context)

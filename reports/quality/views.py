@@ -88,7 +88,7 @@ def projects(request: HttpRequest) -> HttpResponse:
     visible = visible.prefetch_related("qualities")
     context: Context = {"may_make": can_make_projects(request.user)}
     context |= PROJECTS.context(visible.order_by("-created_at", "pk"), request.GET)
-    return render(request, "reports/projects.html", context)
+    return render(request, "reports/quality/projects.html", context)
 
 
 def pass_rate_in_words(counts: Quality | Point, suffix: str = "") -> str:
@@ -159,12 +159,12 @@ def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
         return HttpResponse(status=204)
     context = _live_context(project) | {"seen": version}
     if request.htmx:
-        return render(request, "reports/_quality.html", context)
+        return render(request, "reports/quality/_quality.html", context)
     newest = settings_of(project).values_list("payload", flat=True).first()
     parameters = parameters_in(newest) if newest else DEFAULT
     form = QualitySettingsForm(initial=initial_values(parameters), label_suffix="")
     context |= {"form": form, "tab": "quality"}
-    return render(request, "reports/quality.html", context)
+    return render(request, "reports/quality/quality.html", context)
 
 
 def _live_context(project: Project) -> Context:
@@ -369,7 +369,7 @@ def change_settings(request: HttpRequest, project_id: UUID) -> HttpResponse:
         _change(request, project, form)
         return redirect("project-quality", project.pk)
     context = _live_context(project) | {"form": form, "seen": "none"}
-    return render(request, "reports/quality.html", context, status=422)
+    return render(request, "reports/quality/quality.html", context, status=422)
 
 
 def _change(request: HttpRequest, project: Project, form: QualitySettingsForm) -> None:
@@ -391,4 +391,4 @@ def new_project(request: HttpRequest) -> HttpResponse:
             _change(request, project, form)
         return redirect("project-quality", project.pk)
     status = 422 if form.errors else 200
-    return render(request, "reports/new_project.html", {"form": form}, status=status)
+    return render(request, "reports/quality/new_project.html", {"form": form}, status=status)

@@ -97,14 +97,16 @@ def charts_of(report: Report) -> list[ReportChart]:
 def chart_of_score(quality: QualityResults) -> ReportChart:
     title = f"{TITLES[Quality.Series(quality.series)][0]}: score over time"
     rows: Rows = [asdict(point) | {"at": point.at.isoformat()} for point in quality.points]
-    key, template = f"score-{quality.series}", "reports/_quality_svg.html"
+    key, template = f"score-{quality.series}", "reports/quality/_quality_svg.html"
     return _over_time(key, title, template, quality.graph, rows)
 
 
 def chart_of_votes(pace: VotesOverTime) -> ReportChart:
     graph = partial(votes_graph, pace.votes, pace.unit)
     rows: Rows = [{pace.unit: start.isoformat(), "votes": votes} for start, votes in pace.votes]
-    return _over_time("votes", f"Votes per {pace.unit}", "judge_eval/_votes_svg.html", graph, rows)
+    return _over_time(
+        "votes", f"Votes per {pace.unit}", "judge_eval/board/_votes_svg.html", graph, rows
+    )
 
 
 def _over_time(
@@ -190,7 +192,7 @@ def card_svg(report: Report) -> str:
         "chart_top": top + 20 + 44 * len(lines),
         "chart_height": 550 - top - 44 * len(lines),
     }
-    return render_to_string("reports/card.svg", context)
+    return render_to_string("reports/report/card.svg", context)
 
 
 def _lines(words: str) -> list[str]:
@@ -223,7 +225,7 @@ def badge_svg(report: Report) -> str:
     left = round(LETTER * len(name)) + 14
     right = round(LETTER * len(value)) + 14
     context = {"name": name, "value": value, "left": left, "right": right, "width": left + right}
-    return render_to_string("reports/badge.svg", context)
+    return render_to_string("reports/report/badge.svg", context)
 
 
 def _figure(report: Report) -> tuple[str, str]:

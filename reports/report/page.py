@@ -90,30 +90,30 @@ def _since(since: Removals) -> str:
 def _sections(report: Report, outputs: Outputs) -> Iterator[tuple[str, Context]]:
     # Each with its template.
     for quality in report.quality:
-        yield ("reports/shared_score.html", _score(quality))
+        yield ("reports/report/shared_score.html", _score(quality))
     if (pace := report.pace) and (graph := votes_graph(pace.votes, pace.unit)):
         context = {"pace": pace, "graph": graph, "chart": chart_of_votes(pace)}
-        yield ("reports/shared_pace.html", context)
+        yield ("reports/report/shared_pace.html", context)
     if counted := report.counted:
         turnout = {
             "counted": counted,
             "heard": percent(counted.voters / counted.population) if counted.population else DASH,
             "complete": percent(counted.done / counted.items) if counted.items else DASH,
         }
-        yield ("reports/shared_heard.html", turnout)
+        yield ("reports/report/shared_heard.html", turnout)
     tables = [
         quality_table(groups, title)
         for series, (title, _) in TITLES.items()
         if (groups := [group for group in report.quality_of_groups if group.series == series])
     ]
     if tables:
-        yield ("reports/shared_groups.html", {"tables": tables})
+        yield ("reports/report/shared_groups.html", {"tables": tables})
     for number, run in enumerate(report.runs, start=1):
         about = {
             "disputed": [(item, outputs.get(item.position, [])) for item in run.disputed],
             "is_alone": report.counted is None,
         }
-        yield ("reports/shared_run.html", _run(run, charts_of_run(run, number)) | about)
+        yield ("reports/report/shared_run.html", _run(run, charts_of_run(run, number)) | about)
 
 
 # --- the project ----------------------------------------------------------------------------------

@@ -221,7 +221,7 @@ def review_list(request: HtmxRequest) -> HttpResponse:
         "actions": [(name, words[0]) for name, words in ACTIONS.items() if name != "send_back"],
         "longest_why": services.LONGEST_WHY,
     }
-    return render(request, "reports/review_list.html", context)
+    return render(request, "reports/review/review_list.html", context)
 
 
 def _lines(request: HttpRequest, keys: list[int], query: str) -> list[ReviewLine]:
@@ -320,7 +320,7 @@ def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
 def review_item(request: HtmxRequest, item_id: UUID) -> HttpResponse:
     item = _item(request, item_id, "see people")
     return _refusal(request, item) or render(
-        request, "reports/review_item.html", _context(request, item)
+        request, "reports/review/review_item.html", _context(request, item)
     )
 
 
@@ -496,7 +496,7 @@ def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
 def _again(request: HtmxRequest, item: Item, status: int, **more: object) -> HttpResponse:
     fresh = _item(request, item.pk, "decide")
     context = _context(request, fresh, typed=request.POST.get("why", ""), **more)
-    return render(request, "reports/review_item.html", context, status=status)
+    return render(request, "reports/review/review_item.html", context, status=status)
 
 
 def _conflict_words(item: Item, error: AlreadyDecided | CannotDecide) -> str:

@@ -58,10 +58,10 @@ def as_html(scores: ScoreResults, drawings: Sequence[Drawing] = ()) -> str:
     }
     for name, ending in (("style", "css"), ("script", "js")):
         # They are ours, and their hashes stand in the page's own policy.
-        text = render_to_string(f"reports/score_report.{ending}")
+        text = render_to_string(f"reports/scores/score_report.{ending}")
         digest = b64encode(sha256(text.encode()).digest()).decode()
         context |= {name: SafeString(text), f"{name}_hash": f"sha256-{digest}"}
-    return render_to_string("reports/score_report.html", context)
+    return render_to_string("reports/scores/score_report.html", context)
 
 
 def _address(drawing: bytes) -> str:

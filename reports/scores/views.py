@@ -61,7 +61,7 @@ class ScoresRefused(ValueError):
 @run_page("see calls")
 def run_scores(request: HtmxRequest, run: Run) -> HttpResponse:
     # htmx asks for the list again while some are being made.
-    template = "reports/_score_files.html" if request.htmx else "reports/scores.html"
+    template = "reports/scores/_score_files.html" if request.htmx else "reports/scores/scores.html"
     return render(request, template, _context(request, run))
 
 
@@ -76,7 +76,7 @@ def request_scores_page(request: HttpRequest, run: Run) -> HttpResponse:
     else:
         return redirect("run-scores", run.pk)
     context = _context(request, run, part) | {"errors": errors, "config": text}
-    return render(request, "reports/scores.html", context, status=422)
+    return render(request, "reports/scores/scores.html", context, status=422)
 
 
 @run_page("see calls")

@@ -75,7 +75,7 @@ def _page(request: HttpRequest, context: Context, status: int = 200) -> HttpResp
         for webhook in rows
     ]
     context["tab"] = "webhooks"
-    return render(request, "reports/webhooks.html", context, status=status)
+    return render(request, "reports/webhooks/webhooks.html", context, status=status)
 
 
 def _event_words(webhook: Webhook) -> list[str]:

@@ -34,5 +34,5 @@ def test_a_template_knows_only_what_is_below(template):
 
 
 def test_voting_knows_nothing_of_runs():
-    for template in (ROOT / "templates/voting").glob("*.html"):
+    for template in (ROOT / "templates/voting").rglob("*.html"):
         assert ".run" not in template.read_text(), template.name

@@ -24,9 +24,9 @@ LONG_SECONDS: Final = 45 * 60
 _DIGITS: Final = "123456789"
 _DEFAULT_TASK: Final = Options().task
 # The forms: buttons that each send at once, fields and a button, a text.
-CHOICES: Final = "voting/_choices.html"
-FIELDS: Final = "voting/_fields.html"
-TEXT: Final = "voting/_text.html"
+CHOICES: Final = "voting/ballot/_choices.html"
+FIELDS: Final = "voting/ballot/_fields.html"
+TEXT: Final = "voting/ballot/_text.html"
 # What keys do, and which ones.
 KeyLines: TypeAlias = list[tuple[str, Sequence[str]]]
 

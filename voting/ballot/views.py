@@ -112,7 +112,7 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
         "form": form,
         "returning": returning,
     }
-    return render(request, "voting/join.html", context)
+    return render(request, "voting/people/join.html", context)
 
 
 def _voter_and_queue(request: HttpRequest, queue_id: UUID) -> tuple[Voter, Queue]:
@@ -217,7 +217,7 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         "voted": voted,
         "reveal_url": _reveal_address(voted.uid) if voted else "",
     }
-    return render(request, "voting/vote.html", context)
+    return render(request, "voting/ballot/vote.html", context)
 
 
 @never_cache
@@ -229,7 +229,7 @@ def more_pairs(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     # Only a page that has nothing left says how far everybody is: that costs a count.
     is_empty = not items and not have
     context = _context(request, voter, queue, items, with_progress=is_empty)
-    response = render(request, "voting/_more.html", context)
+    response = render(request, "voting/ballot/_more.html", context)
     if gone:
         trigger_client_event(response, "gone", {"pairs": gone})
     if not queue.is_open:
@@ -281,7 +281,7 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 def _answer_without_number() -> str:
     """The answer to a vote is the same but for its number, so it is rendered only once."""
     context = {"uid": NOBODY, "reveal_url": _reveal_address(NOBODY)}
-    return render_to_string("voting/_voted.html", context)
+    return render_to_string("voting/ballot/_voted.html", context)
 
 
 @require_POST
@@ -299,7 +299,7 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     context = _context(request, voter, queue, [], with_progress=True)
     context["pairs"] = _again(voter, queue, [item])
     context["has_seen"] = has_seen_verdicts(voter, item)
-    return render(request, "voting/_more.html", context)
+    return render(request, "voting/ballot/_more.html", context)
 
 
 @require_POST
@@ -335,7 +335,7 @@ def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         "reveal": reveal,
         "is_revealed": at_end or reveal == Queue.Reveal.AFTER_EACH,
     }
-    return render(request, "voting/mine.html", context)
+    return render(request, "voting/ballot/mine.html", context)
 
 
 def _vote_context(vote: Entry, queue: Queue) -> Context:

@@ -175,7 +175,7 @@ class Kind:
     # The sides of an item, each an output, and what outputs are called on the voting page.
     sides: tuple[Side, ...] = ("A",)
     names: tuple[str, ...] = ("Output",)
-    template: str = "voting/_item.html"
+    template: str = "voting/ballot/_item.html"
     # The columns of an item that count its votes: all of them first.
     tally: tuple[str, ...] = ("votes",)
     # The choices, where they are the same for all queues, and those that every ballot offers.
@@ -257,7 +257,7 @@ class Comparison(Kind):
     subject = "comparison"
     sides = SIDES
     names = ("Left output", "Right output")
-    template = "voting/_pair.html"
+    template = "voting/ballot/_pair.html"
     # At last, of the votes for a side, how many saw it on the left or right, and how many chose
     # the left.
     tally = ("votes", *(VOTES_FOR[choice] for choice in CHOICES), "votes_sided", "votes_left")

@@ -283,11 +283,11 @@ def run_items_needed(request: HtmxRequest, run: Run) -> HttpResponse:
     elif form.is_valid():
         context["is_busy"] = True
     if request.htmx:  # which shows nothing of an answer that is an error
-        return render(request, "judge_eval/_items_needed.html", context)
+        return render(request, "judge_eval/board/_items_needed.html", context)
     status = 429 if "is_busy" in context else 200
     requested = findings_for(request, run, request.GET.get("part", ""))
     page = _context(request, run, requested) | {"seen": findings_version(run, requested)} | context
-    return render(request, "judge_eval/alt_test.html", page, status=status)
+    return render(request, "judge_eval/board/alt_test.html", page, status=status)
 
 
 @lru_cache(maxsize=1024)

@@ -66,10 +66,10 @@ def live_page(
         return HttpResponse(status=204)
     context = make_context() | {"seen": page_version}
     if not is_live:
-        return render(request, f"judge_eval/{name}.html", context)
+        return render(request, f"judge_eval/board/{name}.html", context)
     number = context["parts_number"]
     context["has_new_parts"] = request.GET.get("parts", number) != number
-    return render(request, f"judge_eval/_{name}.html", context)
+    return render(request, f"judge_eval/board/_{name}.html", context)
 
 
 def findings_context(run: Run, request: FindingsRequest, tab: str) -> Context:

@@ -112,7 +112,7 @@ def _prompt_cell(line: PairLine) -> Cell:
 
 def _pictures_cell(line: PairLine) -> Cell:
     pictures = [
-        render_to_string("voting/_thumb.html", {"name": name, "picture": output.picture})
+        render_to_string("voting/ballot/_thumb.html", {"name": name, "picture": output.picture})
         for name, output in zip("AB", line.pair.outputs, strict=False)
     ]
     return Cell(SafeString(" ".join(pictures)), css="nowrap")
@@ -217,7 +217,7 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
         "empty": f"There are no such {noun}s." if part.kind else f"This run has no {noun}s.",
         "tab": "pairs",
     }
-    return render(request, "judge_eval/pairs.html", context)
+    return render(request, "judge_eval/board/pairs.html", context)
 
 
 def _page_of_pairs(
@@ -289,7 +289,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         ],
         "tab": "pairs",
     }
-    return render(request, "judge_eval/pair.html", context)
+    return render(request, "judge_eval/board/pair.html", context)
 
 
 def _vote_in_words(vote: Entry) -> str:

@@ -273,7 +273,7 @@ def _page(
     except VotesFirst as refusal:
         context["why"] = str(refusal)
     context |= invites_of(request, run, **invite_forms)
-    return render(request, "judge_eval/people.html", context, status=status)
+    return render(request, "judge_eval/board/people.html", context, status=status)
 
 
 def _votes_wanted(request: HttpRequest, run: Run, form: VotesPerItemForm | None) -> Context:

@@ -202,5 +202,5 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         "next_look": look + 1 if vote.seq is None and look < LOOKS else None,
         "delay_ms": min(round(150 * 1.6**look), 5000),
     }
-    template = "judge_eval/_reveal.html" if request.htmx else "judge_eval/reveal.html"
+    template = "judge_eval/board/_reveal.html" if request.htmx else "judge_eval/board/reveal.html"
     return render(request, template, context)

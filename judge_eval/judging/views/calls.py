@@ -59,7 +59,7 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
         "closed": closed,
         "tab": "run",
     }
-    return render(request, "judge_eval/calls.html", context)
+    return render(request, "judge_eval/judging/calls.html", context)
 
 
 @dataclass
@@ -101,5 +101,5 @@ def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
         "is_cut": len(call.reply) >= LONGEST_REPLY,
         "tab": "run",
     }
-    template = "judge_eval/_reply.html" if request.htmx else "judge_eval/call.html"
+    template = "judge_eval/judging/_reply.html" if request.htmx else "judge_eval/judging/call.html"
     return render(request, template, context)

@@ -93,7 +93,9 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     if name := request.GET.get("trial", ""):
         provider = get_object_or_404(offered, name=name)
         return render(
-            request, "judge_eval/_provider_trial.html", {"each": _provider_row(provider, [])}
+            request,
+            "judge_eval/judging/_provider_trial.html",
+            {"each": _provider_row(provider, [])},
         )
     # The one that the settings describe is a row from now on.
     provider_access.find(DEFAULT_PROVIDER, None)
@@ -109,7 +111,7 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         for row in offered.select_related("project", "trial").order_by("name")
     ]
     context = {"providers": listed, "may_add": may_add, "may_change": may_change}
-    return render(request, "judge_eval/providers.html", context)
+    return render(request, "judge_eval/judging/providers.html", context)
 
 
 def _provider_row(provider: Provider, models: list[str]) -> Context:
@@ -147,7 +149,7 @@ def edit_provider(request: HtmxRequest, provider_id: int | None = None) -> HttpR
         form.data = {**request.POST.dict(), "key_variable": ""}
     context = {"form": form, "title": title}
     status = 422 if form.errors else 200
-    return render(request, "judge_eval/provider_form.html", context, status=status)
+    return render(request, "judge_eval/judging/provider_form.html", context, status=status)
 
 
 @require_POST

@@ -85,7 +85,9 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
         form = form_class(initial={} if as_config else empty_values(user), user=user)
     rubrics = dict[str, str]([*RUBRICS.items(), *SINGLE_RUBRICS.items()])
     context = {"form": form, "source": source, "rubrics": rubrics}
-    template = "judge_eval/new_run_config.html" if as_config else "judge_eval/new_run.html"
+    template = (
+        "judge_eval/runs/new_run_config.html" if as_config else "judge_eval/runs/new_run.html"
+    )
     return render(request, template, context, status=status)
 
 
@@ -100,10 +102,10 @@ def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
     judges = models.order_by("position")
     context = {"run": run, "tab": "run", "judges": judges, **_trial(request, run)}
     if not request.htmx:
-        return render(request, "judge_eval/draft.html", context | _draft(run))
+        return render(request, "judge_eval/runs/draft.html", context | _draft(run))
     if context["trial"] and request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    return render(request, "judge_eval/_judge_trial.html", context)
+    return render(request, "judge_eval/runs/_judge_trial.html", context)
 
 
 def _draft(run: Run) -> Context:

@@ -143,7 +143,7 @@ def runs(request: HttpRequest) -> HttpResponse:
         "archived": visible.filter(archived_at__isnull=False).count(),
         "may_make": can_make_runs(request.user),
     }
-    return render(request, "judge_eval/runs.html", context)
+    return render(request, "judge_eval/runs/runs.html", context)
 
 
 def _run_lines(request: HttpRequest, page: Page[Run]) -> list[RunLine]:
@@ -196,12 +196,12 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
         return lead_to(request, "run-draft", run)
     context = _context(run)
     if not request.htmx:
-        return render(request, "judge_eval/run_progress.html", context | _forms(request, run))
+        return render(request, "judge_eval/runs/run_progress.html", context | _forms(request, run))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     # What can be pressed stays as it is, with its focus, until it changes.
     context["is_new_stance"] = request.GET.get("stance") != context["stance"]
-    return render(request, "judge_eval/_progress.html", context)
+    return render(request, "judge_eval/runs/_progress.html", context)
 
 
 def _forms(request: HttpRequest, run: Run) -> Context:
@@ -240,7 +240,7 @@ def change_anchors(request: HttpRequest, run: Run) -> HttpResponse:
         context = _context(run) | _forms(request, run)
         context |= {"watching": form, "yardsticks": yardsticks, "a_day": a_day}
         return render(
-            request, "judge_eval/run_progress.html", context, status=200 if is_valid else 422
+            request, "judge_eval/runs/run_progress.html", context, status=200 if is_valid else 422
         )
     drift.set_anchors(run, a_day, user_of(request))
     return redirect("run-progress", run.pk)
@@ -409,7 +409,7 @@ def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
     obstacle = deletion.in_the_way(run)
     context = {"run": run, "tab": "run", "why": obstacle, "wrong": wrong}
     context |= {"typed": request.POST.get("name", ""), **_extent_in_words(deletion.extent(run))}
-    return render(request, "judge_eval/delete_run.html", context, status=status)
+    return render(request, "judge_eval/runs/delete_run.html", context, status=status)
 
 
 def _extent_in_words(extent: deletion.Extent) -> dict[str, str]:
@@ -445,7 +445,7 @@ def add_judges(request: HttpRequest, run: Run) -> HttpResponse:
         except ConfigInvalid as invalid:
             form.refuse(invalid)
     context = _context(run) | _forms(request, run) | {"joining": form}
-    return render(request, "judge_eval/run_progress.html", context, status=422)
+    return render(request, "judge_eval/runs/run_progress.html", context, status=422)
 
 
 class RetryForm(forms.Form):

@@ -181,7 +181,7 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
     if request.GET.get("show") == "changes":
         changes = CHANGES.context(changes_of(project), request.GET)
         about = {"project": project, "tab": "audit", "current": "changes"}
-        return render(request, "reports/project_audit.html", {**changes, **about})
+        return render(request, "reports/projects/project_audit.html", {**changes, **about})
     form = AuditForm(project, request.GET.dict())
     rows = page_of(form) if form.is_valid() else []
     entries = rows[:PER_PAGE]
@@ -198,7 +198,7 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
         "unsealed": Entry.objects.filter(project=project, seq__isnull=True).count(),
     }
     status = 422 if form.errors else 200
-    return render(request, "reports/project_audit.html", context, status=status)
+    return render(request, "reports/projects/project_audit.html", context, status=status)
 
 
 CHANGES: Final = Listing[LogEntry](

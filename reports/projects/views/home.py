@@ -85,7 +85,7 @@ def home(request: HttpRequest) -> HttpResponse:
             "is_member": mine.exists(),
             "may_make": can_make_runs(request.user),
         }
-    return render(request, "reports/home.html", context)
+    return render(request, "reports/projects/home.html", context)
 
 
 def _demo_invite() -> str:

@@ -85,7 +85,7 @@ def _page(
     }
     of_list = {"members": _members, "voters": _voters, "invites": _invites}[current]
     context |= of_list(request, project) | more
-    return render(request, "reports/project_people.html", context, status=status)
+    return render(request, "reports/projects/project_people.html", context, status=status)
 
 
 # --- members --------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def _settings_page(request: HttpRequest, project: Project, form: SettingsForm) -
         before = timezone.now() - timedelta(days=days)
         context["due"] = replies_older_than(project, before).count()
     status = 422 if form.errors else 200
-    return render(request, "reports/project_settings.html", context, status=status)
+    return render(request, "reports/projects/project_settings.html", context, status=status)
 
 
 @project_action("manage")
@@ -173,7 +173,9 @@ def _keys_page(request: HttpRequest, project: Project, form: KeyForm) -> HttpRes
         "tab": "keys",
         "form": form,
     }
-    return render(request, "reports/project_keys.html", context, status=422 if form.errors else 200)
+    return render(
+        request, "reports/projects/project_keys.html", context, status=422 if form.errors else 200
+    )
 
 
 @project_action("manage")

@@ -191,14 +191,14 @@ def shared_report(request: HttpRequest, share: Share, token: str) -> HttpRespons
         "card": request.build_absolute_uri(card),
         "citation": Citation(report.title, address, report.made_at, head.seq, head.hash, version()),
     }
-    return render(request, "reports/shared.html", context)
+    return render(request, "reports/report/shared.html", context)
 
 
 def report_html(share: Share, report: Report) -> str:
     """Return the report as one page that needs nothing else: no server, no network, no script."""
     css = Path(str(find("css/site.css"))).read_text()
-    base = {"base": "reports/report_file.html", "css": SafeString(css), "is_file": True}
-    return render_to_string("reports/shared.html", _context(share, report) | base)
+    base = {"base": "reports/report/report_file.html", "css": SafeString(css), "is_file": True}
+    return render_to_string("reports/report/shared.html", _context(share, report) | base)
 
 
 def _context(share: Share, report: Report) -> Context:

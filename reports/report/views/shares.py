@@ -104,7 +104,9 @@ def _page(request: HttpRequest, project: Project, run: Run | None) -> HttpRespon
     shares = Share.objects.filter(project=project, run=run).select_related("made_by", "rows")
     shares = shares.defer("rows__lines").order_by("-made_at")
     context["shares"] = [(share, _state(share)) for share in shares[:MOST_LISTED]]
-    return render(request, "reports/shares.html", context, status=422 if form.errors else 200)
+    return render(
+        request, "reports/report/shares.html", context, status=422 if form.errors else 200
+    )
 
 
 def _state(share: Share) -> str:

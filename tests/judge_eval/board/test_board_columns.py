@@ -20,7 +20,7 @@ from judge_eval.stats.bradley_terry import NO_GAMES
 from judge_eval.stats.elo import ALONE, BASELINE
 from judge_eval.stats.estimate import Rating, Share
 
-METHODS = Path(__file__).parents[3] / "templates" / "judge_eval" / "_board_method.html"
+METHODS = Path(__file__).parents[3] / "templates/judge_eval/board/_board_method.html"
 
 
 def share(value=None, *, low=None, high=None):

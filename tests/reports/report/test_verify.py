@@ -194,7 +194,7 @@ LISTED_ALONE = {
 
 
 def test_a_report_marks_and_lists_what_its_head_does_not_cover(study):
-    pages = [page.read_text() for page in (ROOT / "templates/reports").glob("shared*.html")]
+    pages = [page.read_text() for page in (ROOT / "templates/reports/report").glob("shared*.html")]
     marked = re.findall('_not_covered.html" with of="([^"]+)"', "".join(pages))
     assert {*marked} | LISTED_ALONE == UNCOVERED_FIGURES
     Run.objects.update(note="Imported from elsewhere.")
