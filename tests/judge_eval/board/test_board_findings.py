@@ -151,7 +151,7 @@ def test_every_missing_figure_is_a_dash_with_its_reason_to_be_read_below():
     tables = [response.context["table"], response.context["further"]]
     page = response.content.decode()
     for table in tables:
-        dashes = [c for row in table.rows for c in row.cells if c.main == DASH and c.why]
+        dashes = [c for row in table.rows for c in row.cells if c.main == DASH and c.reason]
         for cell in dashes:
             assert cell.title == table.notes[cell.note - 1]
             assert f"<li>{cell.title}</li>" in page
