@@ -210,7 +210,6 @@ def may_here(request: HttpRequest) -> "dict[str, SimpleLazyObject[dict[str, bool
 
 
 def require_making_runs(request: HttpRequest) -> None:
-    """Let those pass who may make runs somewhere, and tell others what it takes."""
     require_login(request)
     if not can_make_runs(request.user):
         require_making(request.user)
