@@ -36,7 +36,6 @@ class AnswersMissing(Exception):
 
 
 def output_of(inference: Inference) -> Output:
-    """Return an output as hooks are given it."""
     return Output(
         inference.pk, inference.prompt, inference.generator, inference.kind, inference.output
     )

@@ -257,7 +257,6 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
 
 
 def _refuse_lost_providers(run: Run) -> None:
-    """Refuse to go on with calls to providers that the project may not use any more."""
     waiting = run.calls.filter(state=Call.State.WAITING)
     lost = Provider.objects.exclude(pk__in=provider_access.usable_in(run.queue.project_id))
     names = lost.filter(name__in=waiting.values("provider")).values_list("name", flat=True)

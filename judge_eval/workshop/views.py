@@ -93,8 +93,6 @@ TAGS = (
 
 
 class VariantForm(forms.Form):
-    """A variant: a label, whom it asks, and how."""
-
     id = forms.CharField(label="Label", max_length=200)
     model = forms.CharField(max_length=200)
     provider = forms.ChoiceField(required=False)
@@ -159,8 +157,6 @@ class VariantForm(forms.Form):
 
 
 class SuggestForm(forms.Form):
-    """Whom to ask for another wording."""
-
     prefix = "suggest"
     provider = forms.ChoiceField()
     model = forms.CharField(max_length=200)

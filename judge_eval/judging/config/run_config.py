@@ -413,7 +413,6 @@ class RunConfig(Part):
 
     @property
     def providers(self) -> set[str]:
-        """Who is asked."""
         generating = {self.provider} if self.outputs == "generated" else set[str]()
         return generating | {model.provider for judge in self.judges for model in judge.models}
 
@@ -443,7 +442,6 @@ class RunConfig(Part):
         return list(dict.fromkeys(judge_orders))
 
     def generating(self, model: str) -> Generation:
-        """Return how a model is asked for outputs."""
         return self.generation.for_model(next(spec for spec in self.models if spec.id == model))
 
     def asking(self, judge: str, provider: str, model: str) -> Judging:
@@ -463,7 +461,6 @@ class RunConfig(Part):
 
     @property
     def judge_question(self) -> JudgeQuestion:
-        """What a judge is asked about each item."""
         if self.items is None:
             return JudgeQuestion(self.ballot)
         items = self.items
