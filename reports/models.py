@@ -289,7 +289,6 @@ class Share(models.Model):
 
     @property
     def frozen_seq(self) -> int | None:
-        """The ledger entry that it is frozen at."""
         return None if self.frozen is None else self.frozen["head"]["seq"]
 
 

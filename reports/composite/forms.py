@@ -83,7 +83,6 @@ class CompositeForm(forms.Form):
 
     @classmethod
     def of_data(cls, run: Run, data: Data) -> Self:
-        """Return the form that says what a config says."""
         names = dict.fromkeys([*data["weights"], *data["gates"]])
         initial = {"label": data.get("label", ""), "check": data["check"]}
         return cls(run, [_row_of(name, data) for name in names], initial=initial)
