@@ -182,7 +182,6 @@ def require_making(actor: Actor) -> None:
 
 
 def make_project(name: str, owner: User | None, **fields: object) -> Project:
-    """Make a project; whoever makes it becomes its owner."""
     with transaction.atomic():
         project = Project.objects.create(name=name, **fields)
         if owner is not None:

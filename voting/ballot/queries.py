@@ -93,7 +93,6 @@ def has_seen_verdicts(voter: Voter, item: Item) -> bool:
 
 
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
-    """Items that want votes and that this voter has not voted on."""
     return _not_voted_on(voter).filter(_OPEN, queue=queue)
 
 
