@@ -131,7 +131,6 @@ def flat_fields(config: Values) -> Iterator[tuple[str, object]]:
 
 
 def _words_of_group(field: str) -> str:
-    """Return what a field of a group is in words, or a field that has none."""
     group, _, name = field.partition(": ")
     words = {JUDGES: "what the judge {} said", VOTERS: "what {} said"}
     return words.get(group, "{}" if name else group.replace("_", " ")).format(name)

@@ -176,7 +176,6 @@ def record_changed_queues(queues: QuerySet[Queue]) -> None:
 
 
 def last_payloads(items: Iterable[Item]) -> dict[UUID, JsonObject]:
-    """Return the payload of the last entry about each item that has one."""
     sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=items).order_by("pk")
     rows: Iterable[Any] = sealed.values_list("item", "payload")
     return dict(rows)

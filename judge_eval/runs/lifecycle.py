@@ -178,7 +178,6 @@ def _planned_calls(run: Run, config: RunConfig) -> list[Call]:
 
 
 def cost_of(config: RunConfig, project: UUID | None) -> Estimate:
-    """Say what a run costs in a project, by the prices of the providers that it may use."""
     return estimate(config, provider_access.prices(config.providers, project))
 
 

@@ -163,7 +163,6 @@ class VoterLine:
         return self.person.name or "No name"
 
     def link(self, form: str) -> str:
-        """Return where the form about this voter opens."""
         return f"?{urlencode(dict(self.params) | {form: self.person.id})}#{form}"
 
 

@@ -453,7 +453,6 @@ class RunConfig(Part):
         return self.judging.for_model(next(same, ModelSettings()))
 
     def spec_of(self, judge: str) -> JudgeSpec | None:
-        """Return how a judge is asked, by its name; None of one that no config names."""
         by_id = {spec.id: spec for spec in self.judges}
         # A judge that calls itself something else goes by another name by then.
         longest = max((id_ for id_ in by_id if judge.startswith(f"{id_} (")), key=len, default="")
