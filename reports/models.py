@@ -1,5 +1,3 @@
-"""What reports keep beside the ledger."""
-
 import uuid
 from typing import ClassVar
 
