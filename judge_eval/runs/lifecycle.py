@@ -235,7 +235,6 @@ def stop_if_over_budget(question: ModelQuestion) -> bool:
 
 
 def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
-    """Go on where the run was stopped, with a larger budget if one is given."""
     otherwise = "only a stopped one can be resumed"
     with locked_run(run_id, Run.State.STOPPED, otherwise=otherwise) as run:
         if obstacle := extension_check.obstacle(run):
