@@ -1,5 +1,3 @@
-"""Every address of the product."""
-
 from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path

@@ -1,5 +1,3 @@
-"""What reports keep beside the ledger."""
-
 import uuid
 from typing import ClassVar
 
@@ -289,7 +287,6 @@ class Share(models.Model):
 
     @property
     def frozen_seq(self) -> int | None:
-        """The ledger entry that it is frozen at."""
         return None if self.frozen is None else self.frozen["head"]["seq"]
 
 

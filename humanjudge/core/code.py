@@ -39,7 +39,6 @@ register = template.Library()
 
 @cache
 def _lexers() -> dict[str, "Lexer"]:
-    """Return what tells the parts of each language, by all its names."""
     # A web server imports it with the first piece of code that it shows.
     from pygments.lexers import get_lexer_by_name
     from pygments.util import ClassNotFound

@@ -132,7 +132,6 @@ def _letters(text: str) -> Counter[str]:
 
 
 def add_formulas(markdown: MarkdownIt) -> None:
-    """Make a parser of Markdown see formulas."""
     markdown.inline.ruler.before("escape", "formula", _inline)
     ends = ["paragraph", "blockquote", "list"]
     markdown.block.ruler.before("fence", "formula_block", _block, {"alt": ends})

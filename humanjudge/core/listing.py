@@ -19,8 +19,6 @@ LONGEST_SEARCH: Final = 100
 
 @dataclass(frozen=True)
 class Column(Generic[T]):
-    """A column: its head, the cell of a row, and how the list can be sorted by it."""
-
     title: str
     cell: Callable[[T], Cell | str]
     css: str = ""
@@ -29,8 +27,6 @@ class Column(Generic[T]):
 
 
 class ListContext(TypedDict):
-    """What the template of a list is given."""
-
     page: Page[Any]
     table: Table
     # The words searched for, and the order where it is not the usual one.
@@ -40,8 +36,6 @@ class ListContext(TypedDict):
 
 @dataclass(frozen=True)
 class Listing(Generic[T]):
-    """A list: its label, its columns, the fields it is searched by, and its usual order."""
-
     label: str
     columns: Sequence[Column[T]]
     usual: str = ""

@@ -1,5 +1,3 @@
-"""Where static files are collected."""
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -94,8 +94,6 @@ def _escaped(text: str) -> str:
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a column."""
-
     title: str = ""
     unit: str = ""
     css: str = "num"

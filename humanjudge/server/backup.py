@@ -310,7 +310,6 @@ def _read_pictures(source: ZipFile, expected: int, say: Say) -> None:
 
 
 def _reset_sequences() -> None:
-    """Have new rows numbered behind those that were read."""
     numbered = [table.model for table in tables()]
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), numbered):

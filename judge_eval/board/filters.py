@@ -105,7 +105,6 @@ class Slice:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """Which choices of people and judges count in it."""
         return CHOICES[:2] if self.kind == "ballot" else CHOICES
 
     @property

@@ -62,9 +62,7 @@ def boards_of(models: Models, judge_id: str = "", tags: Tags = MappingProxyType(
     }
 
 
-def _order(names: Sequence[str], boards: Sequence[ModelBoard]) -> list[int]:
-    """Return models best first, by their mean rank on some boards."""
-
+def _models_by_mean_rank(names: Sequence[str], boards: Sequence[ModelBoard]) -> list[int]:
     def place(model: int) -> tuple[float, str]:
         ranks = [r for board in boards if (r := board.ratings[model].rank) is not None]
         return fmean(ranks) if ranks else float("inf"), names[model]
@@ -84,7 +82,7 @@ def _ranks_table(
         [people] if people else [judge for judge in judges if not judge.is_baseline] or judges
     )
     rows = []
-    for model in _order(names, ordering_boards):
+    for model in _models_by_mean_rank(names, ordering_boards):
         by_people = [_rank_cell(people.ratings[model], "num strong")] if people else []
         by_judges = [_judges_rank_cell(judge, people, model) for judge in judges]
         rows.append(Row(names[model], [name_cell(names[model]), *by_people, *by_judges]))
@@ -120,7 +118,7 @@ def _rank_cell(rating: Rating, css: str, after: str = "") -> Cell:
 
 
 def _board(names: Sequence[str], board: ModelBoard) -> Context:
-    order = [n for n in _order(names, [board]) if board.ratings[n].value is not None]
+    order = [n for n in _models_by_mean_rank(names, [board]) if board.ratings[n].value is not None]
     with_counts, is_people = len(order) <= MOST_WITH_COUNTS, board.by == PEOPLE
     return {
         "by": board.by,

@@ -123,7 +123,6 @@ def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE
 
 
 def stored_ranking(run: Run) -> RankedJudges | None:
-    """Return what was computed of a run's judges; None before it was."""
     rows = Findings.objects.filter(run=run, part="")
     return RankedJudges.read(rows.values(judges=F("data__judges"), as_of=F("data__as_of")).first())
 

@@ -87,7 +87,6 @@ class VoteFigures(NamedTuple):
 
     @classmethod
     def read(cls, stored: JsonObject) -> Self:
-        """Return what was stored of the tuples."""
         voters = {
             voter: VoterFigures(*figures, *(share and VoterShare(*share) for share in shares))
             for voter, (*figures, left, agreement) in stored["voters"].items()
@@ -215,7 +214,7 @@ class Person:
     @cached_property
     def last_seen(self) -> datetime:
         last = self.figures.last
-        return max(filter(None, (self.joined, self.last_flag, _moment(last) if last else None)))
+        return max(filter(None, (self.joined, self.last_flag, _utc_moment(last) if last else None)))
 
 
 def people_of(queue: Queue, figures: VoteFigures) -> list[Person]:
@@ -267,8 +266,7 @@ def _decisions(
     return latest
 
 
-def _moment(text: str) -> datetime:
-    """Return a time that hand-written SQL gives as text, always in UTC."""
+def _utc_moment(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
@@ -277,8 +275,6 @@ def _moment(text: str) -> datetime:
 
 @dataclass(frozen=True)
 class VotingPace:
-    """How far the votes of a run are, and how fast they come."""
-
     # Items that can be voted on and want votes, these votes, and items that are not open yet.
     waiting: int
     votes_left: int
@@ -342,7 +338,7 @@ def votes_over_time(by_hour: Mapping[str, int]) -> tuple[str, list[tuple[datetim
     >>> votes_over_time({"2026-11-04 09": 2, "2026-11-04 11": 1})[0]
     'hour'
     """
-    hours = [(_moment(f"{hour}:00"), by_hour[hour]) for hour in sorted(by_hour)]
+    hours = [(_utc_moment(f"{hour}:00"), by_hour[hour]) for hour in sorted(by_hour)]
     span = hours[-1][0] - hours[0][0] if hours else timedelta(0)
     unit = next((unit for unit, length in UNITS.items() if span / length < MOST_COLUMNS), "month")
     return unit, _in_units(hours, unit)

@@ -51,8 +51,6 @@ def _ledger(run: Run) -> Iterator[str]:
 
 
 class Format(NamedTuple):
-    """A file of a run: what it is called, what it is for, how its name ends, and what is in it."""
-
     title: str
     purpose: str
     ending: str

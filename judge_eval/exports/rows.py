@@ -233,7 +233,6 @@ def _other_labels(labels: Values | None, task: str) -> Values:
 
 
 def label_of(row: Verdict | Entry, choice: str, task: str) -> Label:
-    """Return the answer of a vote or a verdict to what is asked."""
     answer: Label = (row.labels or {}).get(task, choice)
     # Two orders that disagree are a tie, whatever they count as.
     return "tie" if answer == WRONG else None if answer == "" else answer

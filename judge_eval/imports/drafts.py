@@ -128,7 +128,6 @@ class PairDraft:
 
     @property
     def outputs(self) -> dict[str, UUID]:
-        """The numbers of its outputs by their sides."""
         return {"a": self.a, "b": self.b} if self.noun == "pair" else {"a": self.a}
 
     @property
@@ -188,7 +187,6 @@ def by_rule(winner: str, consistent: bool | None, rule: str) -> str:
 
 
 def vote_of(row: ImportRow, labels: Columns | None) -> Columns:
-    """Return what a row states of its vote, by the columns of an entry."""
     return {
         "at": row.voted_at and row.voted_at.isoformat(),
         "choice": row.vote or "",

@@ -92,8 +92,6 @@ QUESTION_KINDS: Final = (
 
 
 class Choice(NamedTuple):
-    """A select: its name, what it is about, and its options, of which one is chosen."""
-
     name: str
     subject: str
     options: list[tuple[str, str]]
@@ -101,8 +99,6 @@ class Choice(NamedTuple):
 
 
 class ColumnChoice(NamedTuple):
-    """What a column is taken for and may mean, some of its values, and what these stand for."""
-
     role: Choice
     guess: str
     sample: str
@@ -120,8 +116,6 @@ def _name(label: str, help_text: str) -> forms.CharField:
 
 
 class MappedField(NamedTuple):
-    """What a written mapping reads: where it stands, what it is, and some of its values."""
-
     source: str
     meaning: str
     sample: str
@@ -137,7 +131,6 @@ def flat_fields(config: Values) -> Iterator[tuple[str, object]]:
 
 
 def _words_of_group(field: str) -> str:
-    """Return what a field of a group is in words, or a field that has none."""
     group, _, name = field.partition(": ")
     words = {JUDGES: "what the judge {} said", VOTERS: "what {} said"}
     return words.get(group, "{}" if name else group.replace("_", " ")).format(name)

@@ -233,7 +233,6 @@ def _text_options(form: JsonObject) -> list[str | None]:
 
 
 def start(job: Import) -> None:
-    """Let a worker import a draft."""
     check_room(job.project_id)
     waiting = {"state": Import.State.WAITING, "requested_at": timezone.now(), "attempts": 0}
     with transaction.atomic():

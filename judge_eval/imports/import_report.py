@@ -45,8 +45,6 @@ class ImportRefused(Exception):
 
 
 class ImportTooLarge(ImportRefused):
-    """It has more than is taken at once."""
-
     status = 413
 
 

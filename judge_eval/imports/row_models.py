@@ -129,8 +129,6 @@ PICKS: Final = ("pick_ab", "pick_ba")
 
 @dataclass(frozen=True, slots=True)
 class JudgeOrder:
-    """The judges of a run in their order."""
-
     file: str
     judges: tuple[str, ...]
 

@@ -36,7 +36,6 @@ class AnswersMissing(Exception):
 
 
 def output_of(inference: Inference) -> Output:
-    """Return an output as hooks are given it."""
     return Output(
         inference.pk, inference.prompt, inference.generator, inference.kind, inference.output
     )
@@ -69,7 +68,6 @@ class RunHelpers:
         return png_bytes(picture.png_sha256) if picture and picture.png_sha256 else None
 
     def write(self) -> None:
-        """Write down what the hook told and keeps."""
         for text, data in self.emitted:
             self.run.record("extension", text, extension=self.extension.id, **data)
         ExtensionValue.objects.bulk_create(

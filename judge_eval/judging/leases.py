@@ -283,7 +283,6 @@ def pause(name: str, model: str, seconds: float, reason: str) -> None:
 
 
 def paused(provider: Provider, now: datetime) -> dict[str, datetime]:
-    """Return the models of a provider that are paused, and until when."""
     ends = {model: pause["until"] for model, pause in provider.pauses.items()}
     return {m: datetime.fromtimestamp(end, UTC) for m, end in ends.items() if end > now.timestamp()}
 

@@ -94,7 +94,6 @@ def no_such(name: str) -> str:
 
 
 def price_of(provider: Provider, model: str) -> Price | None:
-    """Return what a model costs, None where nobody has said."""
     try:
         return Price.model_validate(provider.prices.get(model))
     except pydantic.ValidationError:

@@ -196,7 +196,6 @@ def answer_of(verdict: Verdict, helpers: RunJudgeHelpers) -> Answer:
 
 
 def spec_of(judge: Judge) -> JudgeSpec:
-    """Return how a judge is asked, as the config of its run says it."""
     if judge.recipe is None:
         return JudgeSpec.model_construct(id=judge.model, provider=judge.provider)
     recipe_fields = {key: judge.recipe[key] for key in ("type", "parts", "options")}

@@ -99,7 +99,6 @@ def _hashed(salt: str, form: Any) -> str:
 
 
 def _covered_fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonObject:
-    """Return the covered fields of a row as canonical JSON takes them."""
     fields = ((name, getattr(row, name)) for name in names[type(row).__name__])
     # An import makes very many hashes, and most values are plain already.
     return {name: value if type(value) in _PLAIN else plain(value) for name, value in fields}
@@ -177,7 +176,6 @@ def record_changed_queues(queues: QuerySet[Queue]) -> None:
 
 
 def last_payloads(items: Iterable[Item]) -> dict[UUID, JsonObject]:
-    """Return the payload of the last entry about each item that has one."""
     sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=items).order_by("pk")
     rows: Iterable[Any] = sealed.values_list("item", "payload")
     return dict(rows)

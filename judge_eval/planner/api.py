@@ -1,5 +1,3 @@
-"""The planner by REST: what a study needs, before anything is collected."""
-
 from dataclasses import asdict
 from typing import Annotated, Any
 

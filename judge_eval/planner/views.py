@@ -115,7 +115,6 @@ def planner(request: HttpRequest) -> HttpResponse:
 
 @lru_cache(maxsize=256)
 def planned(study: Study, method: Method, seconds: float, hours: float) -> Context:
-    """Return what the page shows of a study that can be."""
     costs = {"seconds_per_vote": seconds, "hours_per_person": hours}
     chosen_plan = plan(study, method, **costs)
     tried = sorted({*ALTERNATIVES, study.votes_per_item})

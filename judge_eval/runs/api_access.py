@@ -60,8 +60,6 @@ class Counts(Schema):
 
 
 class KeyAuth(HttpBearer):
-    """Lets in who has a key of these kinds."""
-
     def __init__(self, *kinds: str) -> None:
         super().__init__()
         self._kinds = kinds

@@ -178,7 +178,6 @@ def _planned_calls(run: Run, config: RunConfig) -> list[Call]:
 
 
 def cost_of(config: RunConfig, project: UUID | None) -> Estimate:
-    """Say what a run costs in a project, by the prices of the providers that it may use."""
     return estimate(config, provider_access.prices(config.providers, project))
 
 
@@ -236,7 +235,6 @@ def stop_if_over_budget(question: ModelQuestion) -> bool:
 
 
 def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
-    """Go on where the run was stopped, with a larger budget if one is given."""
     otherwise = "only a stopped one can be resumed"
     with locked_run(run_id, Run.State.STOPPED, otherwise=otherwise) as run:
         if obstacle := extension_check.obstacle(run):
@@ -257,7 +255,6 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
 
 
 def _refuse_lost_providers(run: Run) -> None:
-    """Refuse to go on with calls to providers that the project may not use any more."""
     waiting = run.calls.filter(state=Call.State.WAITING)
     lost = Provider.objects.exclude(pk__in=provider_access.usable_in(run.queue.project_id))
     names = lost.filter(name__in=waiting.values("provider")).values_list("name", flat=True)

@@ -96,7 +96,6 @@ def not_now(request: HttpRequest, run: Run, refused: lifecycle.LifecycleRefused)
 
 
 def citation_of(request: HttpRequest, run: Run) -> Citation:
-    """Return how the result of a run is cited as it stands now."""
     project, address = run.queue.project, reverse("run", args=[run.pk])
     absolute_address = request.build_absolute_uri(address)
     return Citation(
@@ -115,8 +114,6 @@ NEXT: dict[str, tuple[str, str]] = {
 
 
 class HeaderStep(NamedTuple):
-    """What to do next, and where that is done."""
-
     words: str
     address: str
 

@@ -101,10 +101,7 @@ class Study:
     def votes_moments(self) -> tuple[float, float]:
         """Moments of d = share of votes for the right side - share for the wrong one.
 
-        Returns
-        -------
-        tuple of float
-            ``E d**2`` and ``E d**3 / E d``, of binomial votes on an item that is no tie.
+        ``E d**2`` and ``E d**3 / E d``, of binomial votes on an item that is no tie.
         """
         lead, n = 2 * self.person - 1, self.votes_per_item
         noise = (1 - lead**2) / n

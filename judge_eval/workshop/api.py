@@ -1,5 +1,3 @@
-"""The workshop of a run by REST: variants of a judge, tuned on half of its votes."""
-
 from typing import Any, Literal
 from uuid import UUID
 

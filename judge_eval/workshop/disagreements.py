@@ -58,8 +58,7 @@ def visible_disagreements(reader: Reader, judge: Judge) -> list[Disagreement]:
     return [row for row in rows if row.verdict.item_id not in closed]
 
 
-def with_verdicts(run: Run) -> QuerySet[Judge]:
-    """Return the judges of a run that have answered on its tuning half."""
+def judges_with_tuning_verdicts(run: Run) -> QuerySet[Judge]:
     tuning_verdicts = Verdict.objects.filter(judge=OuterRef("pk"), item__is_held_out=False)
     return run.judges.filter(Exists(tuning_verdicts.exclude(winner="")))
 

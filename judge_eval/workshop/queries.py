@@ -66,8 +66,6 @@ class Contender:
 
 @dataclass(frozen=True)
 class WorkshopState:
-    """What is known of a run's workshop while its judges are tuned."""
-
     run: Run
     contenders: list[Contender]
     figures: TuningFigures

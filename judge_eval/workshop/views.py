@@ -41,10 +41,10 @@ from judge_eval.workshop import services
 from judge_eval.workshop.disagreements import (
     Disagreement,
     Tag,
+    judges_with_tuning_verdicts,
     tag_counts,
     tag_disagreement,
     visible_disagreements,
-    with_verdicts,
 )
 from judge_eval.workshop.findings import TuningFigures, VariantFigure, judge_in_use, tuning_figures
 from judge_eval.workshop.held_out_check import check_held_out
@@ -93,8 +93,6 @@ TAGS = (
 
 
 class VariantForm(forms.Form):
-    """A variant: a label, whom it asks, and how."""
-
     id = forms.CharField(label="Label", max_length=200)
     model = forms.CharField(max_length=200)
     provider = forms.ChoiceField(required=False)
@@ -159,8 +157,6 @@ class VariantForm(forms.Form):
 
 
 class SuggestForm(forms.Form):
-    """Whom to ask for another wording."""
-
     prefix = "suggest"
     provider = forms.ChoiceField()
     model = forms.CharField(max_length=200)
@@ -282,7 +278,7 @@ def _contenders(run: Run, figures: TuningFigures) -> list[Contender]:
 
 
 def _selected_judge(request: HttpRequest, workshop: WorkshopState) -> Judge | None:
-    answering = set(with_verdicts(workshop.run).values_list("pk", flat=True))
+    answering = set(judges_with_tuning_verdicts(workshop.run).values_list("pk", flat=True))
     judges = [c.judge for c in workshop.contenders]
     named = (request.GET or request.POST).get("judge", "")
     first = [judge for judge in judges if str(judge.pk) == named]

@@ -1,5 +1,3 @@
-"""The composite of a run by REST: what it is made of, read and replaced."""
-
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID

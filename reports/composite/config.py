@@ -204,7 +204,6 @@ class CompositeConfig(Part):
 
     @property
     def as_data(self) -> JsonObject:
-        """The config as JSON holds it."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 

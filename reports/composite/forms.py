@@ -1,5 +1,3 @@
-"""A composite as a form with a row for each component."""
-
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -83,7 +81,6 @@ class CompositeForm(forms.Form):
 
     @classmethod
     def of_data(cls, run: Run, data: Data) -> Self:
-        """Return the form that says what a config says."""
         names = dict.fromkeys([*data["weights"], *data["gates"]])
         initial = {"label": data.get("label", ""), "check": data["check"]}
         return cls(run, [_row_of(name, data) for name in names], initial=initial)
@@ -150,7 +147,6 @@ class CompositeForm(forms.Form):
 
 
 def rows_of(post: QueryDict) -> list[Context]:
-    """Return what was sent in each row, as it was sent."""
     number = sum(name.startswith("source-") for name in post)
     return [{c: post.get(f"{c}-{n}", "").strip() for c in COLUMNS} for n in range(number)]
 

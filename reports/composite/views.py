@@ -57,7 +57,6 @@ def save_composite(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _show_trial(request: HtmxRequest, run: Run, form: CompositeForm) -> HttpResponse:
-    """Show what a composite comes to that is not saved."""
     require_votes_first(request, run)
     result = None
     if form.is_valid() and (config := form.composite):

@@ -160,8 +160,6 @@ def enroll(model: TracedModel, benchmark: Benchmark) -> Enrollment:
 
 @dataclass(frozen=True, slots=True)
 class TraceIn:
-    """One output that a model's client has sent."""
-
     trace_id: str
     prompt: str
     output: str

@@ -39,7 +39,6 @@ class ProjectHeader(NamedTuple):
 
 @register.simple_tag(takes_context=True)
 def project_header(context: Context) -> ProjectHeader:
-    """Return the header of the project whose page this is."""
     project, user = context["project"], context["user"]
     tabs = [
         Tab(key, title, reverse(page, args=[project.pk]))

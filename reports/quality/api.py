@@ -1,5 +1,3 @@
-"""Quality scores by REST: read with their history, and their parameters changed."""
-
 from datetime import datetime
 from typing import Any
 from uuid import UUID

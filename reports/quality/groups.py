@@ -80,7 +80,6 @@ def _folded(project: Project, series: str, groups: Mapping[UUID, str]) -> Iterat
 
 
 def quality_table(groups: list[QualityOfGroup], title: str) -> Table:
-    """Show the groups of one series side by side."""
     rows, notes = numbered(list(map(_row, groups)))
     heads = [
         Head("Group", css="who"),

@@ -356,7 +356,6 @@ def history(quality: Quality) -> list[FoldState]:
 
 
 def points_of(quality: Quality) -> list[Point]:
-    """Return its history as points of a chart."""
     return [
         Point(time_of(state.at), state.score, state.freshness, state.votes, state.passes)
         for state in history(quality)

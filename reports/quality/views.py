@@ -352,7 +352,6 @@ class NewProjectForm(QualitySettingsForm):
 
 
 def initial_values(parameters: Parameters) -> Context:
-    """Return what stands in the form for these parameters."""
     values = {n: f"{v:g}" if v in (0, 1) else v for n, v in parameters}
     rate, unit = parameters.decay_rate, parameters.decay_unit
     if (rate, unit) in {(preset.rate, preset.unit) for preset in PRESETS}:

@@ -1,5 +1,3 @@
-"""What waits for a curator by REST, and decisions on it."""
-
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 from uuid import UUID

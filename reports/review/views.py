@@ -155,8 +155,6 @@ def count_waiting(request: HttpRequest) -> str:
 
 @dataclass(frozen=True)
 class ReviewLine:
-    """An item of the list: why it is there, where it leads, and whether one may decide on it."""
-
     # With its prompt's beginning and the latest decision on it.
     review: Any
     title: str
@@ -373,7 +371,6 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
 
 
 def _neighbour(reviews: QuerySet[Review], review: Review | None, than: str) -> UUID | None:
-    """Return the next item of the list behind, or before, another one."""
     if review is None:
         return reviews.values_list("item", flat=True).first() if than == "gt" else None
     is_beyond = Q(**{f"since__{than}": review.since}) | Q(

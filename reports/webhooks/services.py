@@ -137,7 +137,6 @@ def announce(happened: Iterable[Announcement]) -> None:
 
 
 def listeners(event: str, project: UUID | None = None) -> Iterator[Webhook]:
-    """Yield the webhooks that are told of an event, of one project or of all."""
     active = Webhook.objects.filter(is_active=True).select_related("project")
     # There are few, and not every database can look into a list.
     for webhook in active if project is None else active.filter(project=project):

@@ -106,7 +106,6 @@ def start(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def callback(request: HttpRequest) -> HttpResponse:
-    """Log in whom the provider vouches for."""
     if "error" in request.GET:
         raise Problem(403, "The identity provider did not let you in. Nobody was logged in.")
     claims = _proven(request)

@@ -182,7 +182,6 @@ def require_making(actor: Actor) -> None:
 
 
 def make_project(name: str, owner: User | None, **fields: object) -> Project:
-    """Make a project; whoever makes it becomes its owner."""
     with transaction.atomic():
         project = Project.objects.create(name=name, **fields)
         if owner is not None:
@@ -210,7 +209,6 @@ def may_here(request: HttpRequest) -> "dict[str, SimpleLazyObject[dict[str, bool
 
 
 def require_making_runs(request: HttpRequest) -> None:
-    """Let those pass who may make runs somewhere, and tell others what it takes."""
     require_login(request)
     if not can_make_runs(request.user):
         require_making(request.user)

@@ -84,7 +84,6 @@ def sent_back(voter: Voter, queue: Queue) -> QuerySet[Entry]:
 
 
 def last_taken_back(voter: Voter, item: Item) -> Entry | None:
-    """Return the vote on an item that the voter has undone last."""
     undone = Entry.objects.filter(voter=voter, kind=Entry.Kind.VOTE, item=item, retracted=True)
     return undone.select_related("queue").order_by("-id").first()
 
@@ -94,7 +93,6 @@ def has_seen_verdicts(voter: Voter, item: Item) -> bool:
 
 
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
-    """Items that want votes and that this voter has not voted on."""
     return _not_voted_on(voter).filter(_OPEN, queue=queue)
 
 

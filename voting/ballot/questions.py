@@ -100,7 +100,6 @@ class ItemQuestion:
 
     @property
     def key_lines(self) -> KeyLines:
-        """What each key does here, for the list of keys."""
         lines: KeyLines = [(f"{b.spoken} {b.rest}".strip(), b.keys) for b in self.buttons]
         if self.reasons:
             lines += [("Why it is flagged", [f"1\N{EN DASH}{len(self.reasons)}"]), *_NO_REASON]

@@ -236,7 +236,6 @@ def by_rules(queue: Queue, rules: Rules) -> dict[UUID, int]:
 
 
 def disputed(queue: Queue) -> list[UUID]:
-    """Return the items about which people disagree by now."""
     critical = options_of(queue).critical_variance
     votes = votes_on(Q(queue=queue.pk))
     return [item for item, names in votes.items() if is_disputed(names, critical)]
@@ -276,7 +275,6 @@ def change_for_all(queue: Queue, rules: Rules, curator: Voter) -> Entry:
 
 
 def change_for_disputed(queue: Queue, votes: int, curator: Voter) -> Entry:
-    """Let the items about which people disagree by now want so many votes."""
     with transaction.atomic():
         return _change(queue, curator, dict.fromkeys(disputed(queue), votes), None)
 

@@ -126,8 +126,6 @@ DEFAULT_OPTIONS: Final = Options()
 
 @dataclass(frozen=True, slots=True)
 class VoteDetails:
-    """What a vote says beside its choice."""
-
     # Between 0 and 1, in millionths.
     value: int | None = None
     # Of a flag.
@@ -158,8 +156,6 @@ class Button:
 
 
 class ItemsConfig(TypedDict):
-    """What the config of a run says of its items."""
-
     items: dict[str, JsonValue] | None
     ballot: Sequence[str]
 
@@ -206,7 +202,6 @@ class Kind:
         raise NotImplementedError
 
     def config(self, ballot: Sequence[str], options: StoredOptions) -> ItemsConfig:
-        """Return what the config of a run says of such items."""
         return {"items": {"kind": self.name, **options}, "ballot": []}
 
     def buttons(self, ballot: Sequence[str]) -> Sequence[ChoiceRow | Button]:

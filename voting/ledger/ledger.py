@@ -369,7 +369,6 @@ def reverses(entry: Fact) -> bool:
 
 
 def decided_items(batch: Iterable[Fact]) -> set[UUID]:
-    """Return the items that curators' decisions in a batch are about."""
     return {e.item_id for e in batch if e.kind == Entry.Kind.DECISION and e.item_id}
 
 

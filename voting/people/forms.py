@@ -18,7 +18,6 @@ MOST_PERSONAL_LINKS = 200
 
 
 def completed(posted: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was posted, and what is usual for the fields that were not."""
     return {name: v for name, v in usual.items() if v is not None} | {n: posted[n] for n in posted}
 
 

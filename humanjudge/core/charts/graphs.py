@@ -243,7 +243,6 @@ class Curve(NamedTuple):
 
     @property
     def values(self) -> dict[float, float]:
-        """The figures that there are, by their places."""
         return {place: value for place, value in self.points if value is not None}
 
 

@@ -149,23 +149,10 @@ def lay_out_plot(
     title: str,
     axis: Axis = SHARE,
 ) -> Plot | None:
-    """Lay out rows in the order given.
+    """Lay out rows in the order given; None without rows.
 
-    Parameters
-    ----------
-    rows : sequence of IntervalRow
-        Figures with their intervals, in the unit of the axis.
-    levels : sequence of Level
-        What they are measured against.
-    title : str
-        What is measured, for those who hear the chart.
-    axis : Axis
-        A share begins at the ten below the lowest figure, and ends at 100 %.
-
-    Returns
-    -------
-    Plot or None
-        None without rows.
+    An axis of shares begins at the ten below the lowest figure, and ends at 100 %. `title` is for
+    those who hear the chart.
 
     Examples
     --------

@@ -117,7 +117,6 @@ def disputed_order(run: Run) -> str:
 
 
 def pairs_query(order: str, part: Slice) -> str:
-    """Return what an address ends with to ask for pairs of a part in an order."""
     options = {"sort": order, "part": str(part)}
     query = urlencode({name: value for name, value in options.items() if value})
     return f"?{query}" if query else ""

@@ -72,8 +72,6 @@ def _order_and_part(request: HttpRequest, run: Run) -> tuple[str, Slice]:
 
 @dataclass(frozen=True)
 class PairLine:
-    """An item of the list, where it leads, and whether votes and verdicts on it may be seen."""
-
     run: Run
     pair: Item
     query: str
@@ -302,7 +300,6 @@ def _vote_in_words(vote: Entry) -> str:
 
 
 def _labels_beside(queue: Queue, labels: Context | None) -> Context | None:
-    """Return what was answered beside the choice, and not what the choice itself is."""
     label_kinds = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
     return None if queue.kind in label_kinds else labels
 

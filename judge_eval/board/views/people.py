@@ -153,8 +153,6 @@ class ExcludeForm(forms.Form):
 
 @dataclass(frozen=True)
 class VoterLine:
-    """A voter of the list, the moment of its page, its parameters, and whether one may decide."""
-
     person: Person
     now: datetime
     params: Mapping[str, str]
@@ -165,7 +163,6 @@ class VoterLine:
         return self.person.name or "No name"
 
     def link(self, form: str) -> str:
-        """Return where the form about this voter opens."""
         return f"?{urlencode(dict(self.params) | {form: self.person.id})}#{form}"
 
 
@@ -337,7 +334,6 @@ def _pace_in_words(pace: VotingPace) -> str:
 
 
 def _cost_in_words(cost: RoundCost | None, queue: Queue) -> str:
-    """Say what a change comes to, as the votes stand now."""
     if cost is None:
         return ""
     more = cost.left - cost.left_before

@@ -413,7 +413,6 @@ class RunConfig(Part):
 
     @property
     def providers(self) -> set[str]:
-        """Who is asked."""
         generating = {self.provider} if self.outputs == "generated" else set[str]()
         return generating | {model.provider for judge in self.judges for model in judge.models}
 
@@ -443,7 +442,6 @@ class RunConfig(Part):
         return list(dict.fromkeys(judge_orders))
 
     def generating(self, model: str) -> Generation:
-        """Return how a model is asked for outputs."""
         return self.generation.for_model(next(spec for spec in self.models if spec.id == model))
 
     def asking(self, judge: str, provider: str, model: str) -> Judging:
@@ -455,7 +453,6 @@ class RunConfig(Part):
         return self.judging.for_model(next(same, ModelSettings()))
 
     def spec_of(self, judge: str) -> JudgeSpec | None:
-        """Return how a judge is asked, by its name; None of one that no config names."""
         by_id = {spec.id: spec for spec in self.judges}
         # A judge that calls itself something else goes by another name by then.
         longest = max((id_ for id_ in by_id if judge.startswith(f"{id_} (")), key=len, default="")
@@ -463,7 +460,6 @@ class RunConfig(Part):
 
     @property
     def judge_question(self) -> JudgeQuestion:
-        """What a judge is asked about each item."""
         if self.items is None:
             return JudgeQuestion(self.ballot)
         items = self.items

@@ -64,8 +64,6 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
 
 @dataclass
 class RefusedVerdicts:
-    """The items on which the verdicts of a judge failed for one reason."""
-
     judge: str
     reason: str
     items: list[Item] = field(default_factory=list)

@@ -215,8 +215,6 @@ CHANGES: Final = Listing[LogEntry](
 
 
 class AuditLine(NamedTuple):
-    """An entry as a page shows it."""
-
     entry: Entry
     kind: str
     words: str

@@ -45,8 +45,6 @@ SOON: Final = timedelta(days=7)
 
 
 class WaitingWork(NamedTuple):
-    """Something that waits."""
-
     about: str
     words: str
     address: str

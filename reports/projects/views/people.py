@@ -159,8 +159,6 @@ def _keys_left(gone: Member) -> str:
 
 
 class ListedVoter(NamedTuple):
-    """A voter of the list, and the figures of the project."""
-
     voter: Voter
     votes: int
     last_seen: datetime
