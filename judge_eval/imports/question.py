@@ -73,9 +73,9 @@ def answer_of(kind: VoteKind, raw: Label) -> ParsedAnswer:
     Examples
     --------
     >>> answer_of("pass_flag", "0.8"), answer_of("rating", 4).choice
-    (Answer(choice='pass', label=None, value=800000), '4')
+    (ParsedAnswer(choice='pass', label=None, value=800000), '4')
     >>> answer_of("labels", ("b", "a")), answer_of("labels", ()).choice
-    (Answer(choice='a;b', label=['a', 'b'], value=None), 'none')
+    (ParsedAnswer(choice='a;b', label=['a', 'b'], value=None), 'none')
     """
     return _READERS[kind](raw)
 
