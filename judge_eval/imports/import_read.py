@@ -98,9 +98,8 @@ def last_kind(queue: Queue) -> str:
 def read(job: Import, items: Iterable[Item], scratch: Scratch) -> JsonObject:
     """Read and check everything; return what an import is to note of it.
 
-    Where anything is wrong nothing is to be written; unless `skip_errors` is asked for, then the
-    rest is, as far as it can be told from what is wrong. Nobody else may import into the same run
-    meanwhile. Raises ImportRefused.
+    If any row is wrong, nothing is to be written; with `skip_errors` the valid rows are imported.
+    Nobody else may import into the same run meanwhile. Raises ImportRefused.
     """
     options = validated(ImportOptions, job.form["options"])
     run = None if job.name else open_to_imports(Run.objects.filter(imports=job))

@@ -292,7 +292,7 @@ class RunForm(RunProjectForm):
         name: str = self.cleaned_data["provider"]
         project, run_project = self._places.get(name), self.cleaned_data.get("project")
         if project is not None and (run_project is None or run_project.pk != project):
-            raise forms.ValidationError("It belongs to another project: choose that, or another.")
+            raise forms.ValidationError("This provider belongs to another project.")
         return name
 
     def clean(self) -> None:
@@ -370,7 +370,7 @@ class RunForm(RunProjectForm):
     ) -> None:
         """Put each error beside the field that it is about, unless that was complained of."""
         complained = set(self.errors)
-        if "prompts_file" in complained:  # without it there are none, which is not news
+        if "prompts_file" in complained:  # without it there are none: already reported
             complained.add("prompts")
         by_field: dict[str | None, list[str]] = defaultdict(list)
         for error in errors:
@@ -530,7 +530,9 @@ class JoiningForm(forms.Form):
     )
     provider = forms.ChoiceField(required=False, help_text="Models are asked there.")
     budget_usd = _number(
-        "Budget in US dollars", "Of the whole run. Empty: it stays.", forms.FloatField
+        "Budget in US dollars",
+        "For the whole run. Leave empty to keep the current budget.",
+        forms.FloatField,
     )
     joining: JoiningJudges | None = None
 

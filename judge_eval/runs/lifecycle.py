@@ -280,7 +280,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
         config = _joined_config(run, with_examples(run, joining))
         are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
         if not are_baselines and not has_outputs(run.queue):
-            raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")
+            raise LifecycleRefused("This run was imported without outputs: judges cannot be asked.")
         _refuse_obstacles(run, config)
         names = set(run.judges.values_list("name", flat=True))
         new = config.judges[len(run.config["judges"]) if run.config else 0 :]
@@ -339,7 +339,7 @@ def _config_of_given(run: Run) -> JsonObject:
     kinds = set(queue.items.values_list("a__kind", flat=True).distinct())
     if queue.kind == Queue.Kind.TEXT or not kinds or not kinds <= {*KINDS}:
         raise LifecycleRefused(
-            "Judges are asked about texts, code, drawings and pictures, for no free text."
+            "Judges cannot be used on free-text questions, or before the run has items."
         )
     return {
         **kind_of(queue).config(queue.ballot, queue.options),
@@ -367,7 +367,7 @@ def lacking_outputs(queue: Queue) -> QuerySet[Item]:
 
 
 def mark_lacking(queue: Queue) -> int:
-    """Let nobody be handed items whose outputs are not here; return how many there are."""
+    """Keep items without outputs from voters and judges; return how many there are."""
     items = lacking_outputs(queue)
     queue.items.filter(lacks_output=True).exclude(pk__in=items).update(lacks_output=False)
     return items.update(lacks_output=True)

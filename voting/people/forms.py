@@ -114,9 +114,9 @@ class PersonalInvitesForm(_InvitingForm):
                 f"Name {too_long[0]} is longer than {LONGEST_NAME} characters."
             )
         if len(names) > MOST_PERSONAL_LINKS:
-            raise forms.ValidationError(f"At most {MOST_PERSONAL_LINKS} at once; these are more.")
+            raise forms.ValidationError(f"At most {MOST_PERSONAL_LINKS} names at once.")
         if twice := [name for name, number in Counter(names).items() if number > 1]:
-            raise forms.ValidationError(f"{twice[0]} is there twice; tell them apart.")
+            raise forms.ValidationError(f"The name {twice[0]} is listed twice.")
         return names
 
 

@@ -157,10 +157,10 @@ def pace(**fields):
 @pytest.mark.parametrize(
     "fields, words",
     [
-        ({"votes_left": 0}, "No vote is missing."),
-        ({}, "100 votes are missing. Nobody voted in the last 7 days, so there is no forecast."),
-        ({"last_day": 25, "last_week": 999}, "of the last 24 hours (25 votes) that takes about 4"),
-        ({"last_week": 70}, "of the last 7 days (70 votes) that takes about 10 days."),
+        ({"votes_left": 0}, "All votes are in."),
+        ({}, "100 votes to go."),
+        ({"last_day": 25, "last_week": 999}, "of the last 24 hours (25 votes) this takes about 4"),
+        ({"last_week": 70}, "of the last 7 days (70 votes) this takes about 10 days."),
     ],
 )
 def test_the_forecast_is_of_recent_votes(fields, words):

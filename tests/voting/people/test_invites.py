@@ -160,7 +160,7 @@ def test_personal_links_are_made_of_a_list_of_names():
     [
         ("", "required"),
         ("Ada\n" + "x" * 101, "Name 2 is longer than 100"),
-        ("Ada\nBob\nAda", "Ada is there twice"),
+        ("Ada\nBob\nAda", "The name Ada is listed twice."),
         ("\n".join(map(str, range(201))), "At most 200 at once"),
     ],
 )
