@@ -161,7 +161,7 @@ def test_personal_links_are_made_of_a_list_of_names():
         ("", "required"),
         ("Ada\n" + "x" * 101, "Name 2 is longer than 100"),
         ("Ada\nBob\nAda", "The name Ada is listed twice."),
-        ("\n".join(map(str, range(201))), "At most 200 at once"),
+        ("\n".join(map(str, range(201))), "At most 200 names at once"),
     ],
 )
 def test_names_that_cannot_be_are_refused_and_kept(names, words):
