@@ -261,7 +261,7 @@ def test_names_and_reasons_are_text():
 def test_before_anybody_comes_it_says_what_to_do():
     text = text_of(user_client().get(address(make_run())))
     assert "Nobody has come to vote yet. Invite people" in text
-    assert "votes to go." in text
+    assert "1 vote to go." in text
 
 
 def test_a_voter_is_excluded_with_a_reason_and_taken_back():
