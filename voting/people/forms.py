@@ -74,8 +74,8 @@ class GroupField(forms.CharField):
 class _InvitingForm(forms.Form):
     group = GroupField(
         label="Voter group (optional)",
-        help_text="Figures are shown for each group beside the others. Its name is in the ledger "
-        "for good: say what people do, not who they are.",
+        help_text="The board has figures for each group. Its name stays in the ledger for good: "
+        "write what people do, not who they are.",
     )
     days = forms.TypedChoiceField(
         choices=[("1", "a day"), ("7", "a week"), ("30", "30 days"), ("", "until it is withdrawn")],
