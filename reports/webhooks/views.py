@@ -122,7 +122,7 @@ def change_webhook(request: HttpRequest, webhook_id: UUID, action: str) -> HttpR
         services.turn(webhook, is_active=action == "on", actor=user_of(request))
     elif action == "delete":
         services.delete(webhook, user_of(request))
-        messages.success(request, f"Nothing is sent to {webhook.url} any more.")
+        messages.success(request, f"The webhook to {webhook.url} was deleted.")
     else:
         raise Problem(404, "There is no such action.")
     return redirect("webhooks", webhook.project_id)
