@@ -169,7 +169,7 @@ def compute(run_id: UUID, part: str) -> bool:
     seconds = time.perf_counter() - start_time
     finished_at = timezone.now()
     with transaction.atomic():
-        # Who took over meanwhile may be done: then these are older, and news to nobody.
+        # Another worker may have stored newer findings: then these announce nothing.
         replaced = _stored_claims(row.select_for_update(no_key=True))
         if replaced and replaced.seq > computed.as_of.seq:
             return False

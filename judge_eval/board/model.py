@@ -118,7 +118,7 @@ class JudgeFindings(Figures):
     specificity: Share
     consistency: Share
     first_position: Share
-    # Whether it answers the same when it is asked the same again; nothing of most judges.
+    # Whether it answers the same when it is asked the same again; empty for most judges.
     self_agreement: Share = Share(None, why="it was not asked the same again")
     # Items, by position, on which it then answered differently.
     flips: list[int] = []

@@ -291,17 +291,17 @@ class VotingPace:
     def forecast(self) -> str:
         """Say when the votes will be in, if people go on as they did."""
         if not self.votes_left:
-            return "No vote is missing."
+            return "All votes are in."
         left = number_of(self.votes_left, "vote")
         recent, days, span = (self.last_day, 1, "24 hours")
         if not recent:
             recent, days, span = (self.last_week, 7, "7 days")
         if not recent:
-            return f"{left} are missing. Nobody voted in the last 7 days, so there is no forecast."
+            return f"{left} to go."
         seconds = self.votes_left / recent * days * 86_400
         return (
-            f"{left} are missing. At the pace of the last {span} ({number_of(recent, 'vote')}) "
-            f"that takes about {duration(seconds)}."
+            f"{left} to go. At the pace of the last {span} ({number_of(recent, 'vote')}) "
+            f"this takes about {duration(seconds)}."
         )
 
 

@@ -177,9 +177,9 @@ def _require_consistent(request: HttpRequest, conditions: Conditions) -> None:
     if not is_named and (conditions.min_agreement, conditions.not_worse_than) == (None, None):
         raise HttpError(409, NO_CONDITION)
     if (conditions.margin is None) != (conditions.not_worse_than is None):
-        raise _refusal("margin", "it goes with not_worse_than, and that with it")
+        raise _refusal("margin", "must be given together with not_worse_than")
     if conditions.epsilon is not None and not conditions.like_people:
-        raise _refusal("epsilon", "it goes with like_people")
+        raise _refusal("epsilon", "can only be given with like_people")
 
 
 def _decision(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObject:

@@ -163,16 +163,19 @@ class ImportForm(RunProjectForm):
         label="All votes are by",
         max_length=200,
         required=False,
-        help_text="Where no column says it.",
+        help_text="If no column says it.",
     )
     judge = forms.CharField(
-        label="All verdicts are by", max_length=200, required=False, help_text="Likewise."
+        label="All verdicts are by",
+        max_length=200,
+        required=False,
+        help_text="If no column says it.",
     )
     kind = forms.ChoiceField(
         label="Kind of outputs",
         required=False,
         choices=[
-            ("", "as the rows say, else texts"),
+            ("", "as in the rows, or texts"),
             ("text", "texts"),
             ("svg", "drawings (SVG)"),
             ("code", "code"),
@@ -194,7 +197,7 @@ class ImportForm(RunProjectForm):
         label="Rubric",
         required=False,
         max_length=20_000,
-        help_text="What people are asked. The usual question, if you leave it empty.",
+        help_text="What people are asked. Leave empty for the usual question.",
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     question = forms.CharField(
@@ -213,13 +216,13 @@ class ImportForm(RunProjectForm):
     vote_kind = forms.ChoiceField(
         label="What people are asked to do",
         required=False,
-        choices=[("", "as their answers tell"), *QUESTION_KINDS],
+        choices=[("", "guess from the answers"), *QUESTION_KINDS],
     )
     empty_cells = forms.ChoiceField(
         label="Empty cells of a judge",
         required=False,
         choices=[
-            ("", "as most of its cells tell"),
+            ("", "guess from its other cells"),
             ("failed", "it did not answer"),
             ("not_asked", "it was not asked"),
         ],
@@ -229,13 +232,13 @@ class ImportForm(RunProjectForm):
         required=False,
         min_value=1,
         max_value=100,
-        help_text="Imported votes count. One, if you leave it empty.",
+        help_text="Imported votes count. Leave empty for one.",
     )
     separate_voters = forms.BooleanField(
-        label="Voters of one name in different files are different people", required=False
+        label="Voters with the same name in different files are different people", required=False
     )
     skip_errors = forms.BooleanField(
-        label="Leave out rows that are wrong, and import the others", required=False
+        label="Skip invalid rows and import the others", required=False
     )
 
     def __init__(self, job: Import, posted: Mapping[str, Any] | None, *, user: User) -> None:

@@ -98,9 +98,8 @@ def last_kind(queue: Queue) -> str:
 def read(job: Import, items: Iterable[Item], scratch: Scratch) -> JsonObject:
     """Read and check everything; return what an import is to note of it.
 
-    Where anything is wrong nothing is to be written; unless `skip_errors` is asked for, then the
-    rest is, as far as it can be told from what is wrong. Nobody else may import into the same run
-    meanwhile. Raises ImportRefused.
+    If any row is wrong, nothing is to be written; with `skip_errors` the valid rows are imported.
+    Nobody else may import into the same run meanwhile. Raises ImportRefused.
     """
     options = validated(ImportOptions, job.form["options"])
     run = None if job.name else open_to_imports(Run.objects.filter(imports=job))
@@ -123,10 +122,10 @@ def _counted(job: Import, items: Iterable[Item]) -> Iterator[Item]:
     for rows, item in enumerate(counted(job, items), start=1):
         text += text_of(item)
         if rows > most_rows and not job.is_local:
-            reason = f"There are more than {most_rows:,} rows; bring them in parts."
+            reason = f"There are more than {most_rows:,} rows; import them in parts."
             raise ImportTooLarge(reason)
         if text > most_text and not job.is_local:
-            reason = f"There are more than {most_text:,} characters; bring less at once."
+            reason = f"There are more than {most_text:,} characters; import less at once."
             raise ImportTooLarge(reason)
         yield item
 
@@ -219,7 +218,7 @@ class _RowsReader:
         failures = self._report.failures
         with self._reported(row):
             if reserved_names := row.metadata.keys() & {*RESERVED_METADATA}:
-                reason = "is a name that is kept here: give it another one"
+                reason = "is a reserved name: choose another one"
                 raise InvalidField(f"metadata.{min(reserved_names)}", reason)
             for task in row.labels:
                 try:
@@ -231,7 +230,7 @@ class _RowsReader:
             if row.judge and not row.is_blank:
                 verdict_of(row, self._options.inconsistent, None)
                 if self._judge(row.judge) is None:
-                    reason = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+                    reason = f"more than {MOST_JUDGES} judges in one run: is this the right column?"
                     raise InvalidField("judge", reason)
         return self._report.failures == failures
 
@@ -454,7 +453,7 @@ class _RowsReader:
             fingerprint for fingerprint in self._judges if fingerprint in fingerprints
         ]:
             self._report.notes.append(
-                f"{order.file}: the judges stand in another order here, and keep it."
+                f"{order.file}: the judges are in another order here; the first order is kept."
             )
 
     def _judge(self, name: str) -> str | None:
@@ -498,7 +497,7 @@ class _RowsReader:
             other_rule = "not_asked" if rule == "failed" else "failed"
             self._report.notes.append(
                 f"{blank:,} of {name}'s {blank + all_answered:,} cells are empty: counted as "
-                f"{RULES_OF_EMPTY[rule]}. The option empty_cells={other_rule} says otherwise."
+                f"{RULES_OF_EMPTY[rule]}. The option empty_cells={other_rule} changes that."
             )
 
     # --- votes ------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ MOST_ERRORS: Final = 100
 # What is counted; of what a run is made, pairs or single items.
 COUNTED_NOUNS: Final = ("judges", "verdicts", "voters", "votes")
 _NOTHING: Final = Counter(dict.fromkeys(("pairs", *COUNTED_NOUNS), 0))
-GONE: Final = "The run is gone, or it was not imported to its end."
+GONE: Final = "The run was deleted, or its import never finished."
 SIMULATED: Final = "This run holds simulated votes only; import into another one."
 
 
@@ -98,9 +98,7 @@ class ImportOptions(Part):
     ballot: Annotated[list[Word], Field(min_length=2), AfterValidator(_offered)] | None = Field(
         None, description="what they may answer: A,B,tie,both_bad, or words"
     )
-    task: Word | None = Field(
-        None, description="which of several answers on a single item is asked for"
-    )
+    task: Word | None = Field(None, description="which answer is used if a single item has several")
     graded: bool | None = Field(None, description="votes between pass and flag")
     flag_categories: Annotated[list[Word], Field(max_length=9)] | None = Field(
         None, description="what a flag may be for, between commas"
@@ -112,7 +110,7 @@ class ImportOptions(Part):
         0, description="more of them on an item where people disagree"
     )
     critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = Field(
-        0.05, description="of graded votes that agree, at most: 0.05"
+        0.05, description="largest variance of graded votes that agree: 0.05"
     )
     epsilon: Epsilon = Field(0.2, description="how much worse than a person a judge may be: 0.2")
     votes_per_pair: Annotated[int, Field(ge=1, le=100), INTEGER] = 1
@@ -120,7 +118,7 @@ class ImportOptions(Part):
     open_for_voting: bool | None = None
     skip_errors: bool = False
     separate_voters: bool = Field(
-        False, description="voters of one name in different files are different people"
+        False, description="voters with the same name in different files are different people"
     )
     encoding: Annotated[str, AfterValidator(_text_encoding)] | None = Field(
         None, description="of texts that are not UTF-8, such as cp1252"
@@ -128,11 +126,9 @@ class ImportOptions(Part):
     separator: Literal["comma", "semicolon", "tab", "bar"] | None = Field(
         None, description="what stands between the columns of a CSV; told from its header"
     )
-    baselines: bool | None = Field(
-        None, description="put judges that know nothing on the board, as its floor"
-    )
+    baselines: bool | None = Field(None, description="add baselines to the board")
     inconsistent: Literal["tie", "wrong", "decided"] = Field(
-        "tie", description="what a judge says whose two orders disagree"
+        "tie", description="verdict if a judge's two orders disagree"
     )
     empty_cells: Literal["failed", "not_asked"] | None = Field(
         None, description="what empty cells of a judge are; told from how many there are"
@@ -208,7 +204,7 @@ class ImportReport(BaseModel):
         if self.with_outputs:
             lines.append(f"{number_of(self.with_outputs, noun)} came with outputs")
         if self.turned:
-            lines.append(f"{number_of(self.turned, 'row')} had A and B exchanged: turned")
+            lines.append(f"{number_of(self.turned, 'row')} had A and B swapped: corrected")
         if self.merged:
             lines.append(f"{number_of(self.merged, 'name')} stood for an item of another name")
         return lines if self.records else []

@@ -202,7 +202,7 @@ def _place_in_line(request: HtmxRequest, job: Import) -> str:
     line = import_jobs.in_order_of_turns()
     ahead = line[: line.index(job)] if job in line else []
     if not ahead:
-        return "Next in line: a worker takes it up at once."
+        return "Next in line: a worker starts it now."
     first = ahead[0]
     is_visible = imports_of(user_of(request)).filter(pk=first.pk).exists()
     name = first.form["files"][0] if is_visible else "another import"

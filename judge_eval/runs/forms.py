@@ -54,15 +54,17 @@ from voting.models import Queue
 from voting.people.forms import ProjectField, completed
 
 MOST_FILE_BYTES = 5_000_000
-_WHOLE_FLOOR: Final = "With any of them, those that look at nothing join: a coin beats the others."
+_WHOLE_FLOOR: Final = (
+    "With any of them, those that ignore the outputs are added: chance can beat the others."
+)
 # On at first, where single outputs are judged.
 _USUAL_SINGLE: Final = (MOST_FREQUENT, LONGER_HIGHER, RANDOM)
 # Objects of a config: `judging.samples` stands in the field `judging_samples`.
 PARTS: Final = ("overlap", "generation", "judging")
 SETTINGS: Final = (
-    "Settings of one may follow it: temperature=none reasoning_effort=low max_tokens=2000."
+    "Settings may follow the name: temperature=none reasoning_effort=low max_tokens=2000."
 )
-DESCRIBED: Final = "What one is may follow a colon: judge-a: a strict reader."
+DESCRIBED: Final = "A description may follow a colon: judge-a: a strict reader."
 _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
 
 
@@ -149,7 +151,7 @@ class RunForm(RunProjectForm):
     question = forms.CharField(
         max_length=200,
         required=False,
-        help_text="In one line, as readers of the board are told: Did the model refuse?",
+        help_text="One line for readers of the board: Did the model refuse?",
     )
     kind = _radio_field(
         "Kind of output", [("svg", "drawings (SVG)"), ("text", "texts"), ("code", "code")]
@@ -161,10 +163,10 @@ class RunForm(RunProjectForm):
         widget=forms.RadioSelect,
         required=False,
     )
-    items_choices = _lines("Categories or labels", "One per line, for the two that have their own.")
+    items_choices = _lines("Categories or labels", "One per line. Only for categories and labels.")
     items_task = forms.CharField(
         label="What is asked for",
-        help_text="A word for it, by which files and scores name it.",
+        help_text="Its name in files and scores.",
         max_length=60,
         required=False,
     )
@@ -204,9 +206,9 @@ class RunForm(RunProjectForm):
         "Each judge is asked about a pair",
         [("both", "in both orders"), ("random", "once, in an order left to chance")],
     )
-    judging_samples = _number("Samples", "Answers for each order; the majority counts.")
+    judging_samples = _number("Samples", "Answers per order; the majority counts.")
     ballot = _checkbox_field(
-        "Beside A and B one may say", [(choice, LABELS[choice]) for choice in WITHOUT_SIDE]
+        "Choices beside A and B", [(choice, LABELS[choice]) for choice in WITHOUT_SIDE]
     )
     rubric = forms.CharField(
         help_text="What voters and judges are told to look for.",
@@ -215,15 +217,15 @@ class RunForm(RunProjectForm):
     )
     votes_per_pair = _number("Votes per pair", "Or per item, where outputs are not paired.")
     overlap_share = _number(
-        "Of 100 pairs, how many get more votes",
+        "Share of pairs with more votes (%)",
         "So that the agreement between people can be measured.",
         forms.FloatField,
     )
-    overlap_votes = _number("Votes on each of those")
+    overlap_votes = _number("Votes on each of these")
     reveal = _radio_field("What the judges said is shown to voters", Queue.Reveal.choices)
     budget_usd = _number(
         "Budget in US dollars",
-        "The run stops before it is passed. Empty: no limit.",
+        "The run stops before it exceeds this. Leave empty for no limit.",
         forms.FloatField,
     )
     epsilon = _number(
@@ -233,9 +235,9 @@ class RunForm(RunProjectForm):
         forms.FloatField,
     )
     margin = _number(
-        "Judges are practically the same within, points",
-        "Of agreement with people: 10 where nothing else is said, 25 at most. It is fixed once 50 "
-        "votes are in, and smaller where a baseline is nearly always right.",
+        "Judges are practically the same within (points)",
+        "Of agreement with people: 10 by default, 25 at most. Fixed once 50 votes are in; "
+        "smaller if a baseline is nearly always right.",
         forms.FloatField,
     )
     generation_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)
@@ -258,12 +260,12 @@ class RunForm(RunProjectForm):
         if not names:
             provider.choices += [("", "none yet")]
             address = reverse("providers")
-            words = 'There is none yet: <a href="{}">add one</a> before this run starts.'
+            words = 'No provider yet: <a href="{}">add one</a> before this run starts.'
             provider.help_text = format_html(words, address)
         provider_name = str(self["provider"].value() or "")
         if provider_name and provider_name not in names:
             # Copied from a config; the page of the draft says it too.
-            provider.choices += [(provider_name, f"{provider_name} (there is none of that name)")]
+            provider.choices += [(provider_name, f"{provider_name} (unknown)")]
         self._leave_out_what_is_off()
 
     def _leave_out_what_is_off(self) -> None:
@@ -292,7 +294,7 @@ class RunForm(RunProjectForm):
         name: str = self.cleaned_data["provider"]
         project, run_project = self._places.get(name), self.cleaned_data.get("project")
         if project is not None and (run_project is None or run_project.pk != project):
-            raise forms.ValidationError("It belongs to another project: choose that, or another.")
+            raise forms.ValidationError("This provider belongs to another project.")
         return name
 
     def clean(self) -> None:
@@ -301,7 +303,7 @@ class RunForm(RunProjectForm):
         text, file = cleaned.get("prompts", ""), cleaned.get("prompts_file")
         prompts = from_lines(text)
         if text.strip() and file:
-            self.add_error("prompts_file", "Paste prompts or give a file, not both.")
+            self.add_error("prompts_file", "Paste prompts or choose a file, not both.")
         elif file:
             try:
                 prompts = from_file(file.name or "", file.read())
@@ -370,7 +372,7 @@ class RunForm(RunProjectForm):
     ) -> None:
         """Put each error beside the field that it is about, unless that was complained of."""
         complained = set(self.errors)
-        if "prompts_file" in complained:  # without it there are none, which is not news
+        if "prompts_file" in complained:  # without it there are none: already reported
             complained.add("prompts")
         by_field: dict[str | None, list[str]] = defaultdict(list)
         for error in errors:
@@ -530,7 +532,9 @@ class JoiningForm(forms.Form):
     )
     provider = forms.ChoiceField(required=False, help_text="Models are asked there.")
     budget_usd = _number(
-        "Budget in US dollars", "Of the whole run. Empty: it stays.", forms.FloatField
+        "Budget in US dollars",
+        "For the whole run. Leave empty to keep the current budget.",
+        forms.FloatField,
     )
     joining: JoiningJudges | None = None
 
@@ -567,7 +571,7 @@ class ConfigForm(RunProjectForm):
         if "config_file" in self.errors:
             return
         if bool(file) == bool(text):
-            self.add_error("config_file", "Paste a config or give a file: one of the two.")
+            self.add_error("config_file", "Paste a config or choose a file, not both.")
             return
         try:
             self.run_config = extension_check.new_config(

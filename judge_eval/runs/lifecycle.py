@@ -123,7 +123,7 @@ def create(project: Project | str, config: RunConfig, actor: User | None = None)
 
 def config_of(run: Run) -> RunConfig:
     if run.config is None:
-        raise LifecycleRefused("The outputs of this run were given; it has no config.")
+        raise LifecycleRefused("This run did not generate its outputs; it has no config.")
     return parse(run.config)
 
 
@@ -131,7 +131,7 @@ def copied_config(run: Run) -> RunConfig:
     """Return the config of a run for a copy of it, with a name that says so."""
     config = config_of(run)
     if run.is_given:
-        raise LifecycleRefused("The outputs of this run were given; it cannot be copied.")
+        raise LifecycleRefused("This run did not generate its outputs; it cannot be copied.")
     longest = Run._meta.get_field("name").max_length or 0
     # Examples are of this run's items, and of its tuning half.
     judges = tuple(judge for judge in config.judges if not judge.examples)
@@ -247,7 +247,7 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
                 raise LifecycleRefused(provider_access.unpriced(*unpriced))
             if run.budget_nano <= run.spent_nano:
                 spent = provider_access.dollars(run.spent_nano)
-                raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
+                raise LifecycleRefused(f"{spent} are spent: enter a larger budget to continue.")
         # Nobody can vote on outputs that were not given with their pairs.
         state.set_state(run, _state_with_work(run), is_open=has_outputs(run.queue))
         go_on(run, "resumed", "The run goes on.")
@@ -277,7 +277,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
         config = _joined_config(run, with_examples(run, joining))
         are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
         if not are_baselines and not has_outputs(run.queue):
-            raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")
+            raise LifecycleRefused("This run was imported without outputs: judges cannot be asked.")
         _refuse_obstacles(run, config)
         names = set(run.judges.values_list("name", flat=True))
         new = config.judges[len(run.config["judges"]) if run.config else 0 :]
@@ -336,7 +336,7 @@ def _config_of_given(run: Run) -> JsonObject:
     kinds = set(queue.items.values_list("a__kind", flat=True).distinct())
     if queue.kind == Queue.Kind.TEXT or not kinds or not kinds <= {*KINDS}:
         raise LifecycleRefused(
-            "Judges are asked about texts, code, drawings and pictures, for no free text."
+            "Judges cannot be used on free-text questions, or before the run has items."
         )
     return {
         **kind_of(queue).config(queue.ballot, queue.options),
@@ -364,7 +364,7 @@ def lacking_outputs(queue: Queue) -> QuerySet[Item]:
 
 
 def mark_lacking(queue: Queue) -> int:
-    """Let nobody be handed items whose outputs are not here; return how many there are."""
+    """Keep items without outputs from voters and judges; return how many there are."""
     items = lacking_outputs(queue)
     queue.items.filter(lacks_output=True).exclude(pk__in=items).update(lacks_output=False)
     return items.update(lacks_output=True)
@@ -397,7 +397,7 @@ def ask_held(judge: Judge) -> None:
         _, calls, attempts = _reset_failed(run, held_calls)
         if calls and run.state != Run.State.STOPPED:
             state.set_state(run, _state_with_work(run))
-            text = f"{judge.name} is back: {number_of(calls, 'call')} that were held are made."
+            text = f"{judge.name} is back: {number_of(calls, 'call')} on hold will be made."
             go_on(run, RETRIED, text, attempts=attempts)
 
 
@@ -510,4 +510,4 @@ def delete(run_id: UUID) -> None:
             run.delete()
             run.queue.delete()
     except ProtectedError as error:
-        raise LifecycleRefused("Something refers to this draft already, so it stays.") from error
+        raise LifecycleRefused("This draft is in use and cannot be deleted.") from error

@@ -64,7 +64,7 @@ def _unusable_reason(item: Item | None) -> str:
         return "is no item of this run"
     if item.is_held_out:
         return "is held out: examples are of the tuning half"
-    reason = "its outputs are not here" if item.lacks_output else item.unusable
+    reason = "it was imported without outputs" if item.lacks_output else item.unusable
     return f"cannot be shown: {reason}" if reason else ""
 
 

@@ -208,7 +208,7 @@ def _go_on_with_candidate(workshop: WorkshopState) -> Advice | None:
         use = workshop.post(f"Use {candidate.judge.name}", "use-judge", candidate.judge)
         sentence = (
             f"{candidate.judge.name} agrees with people on {candidate.share} of the half you may "
-            "look at. No judge is in use to hold it against."
+            "look at. No judge is in use to compare it with."
         )
         return Advice(sentence, DECIDE, use)
     return _hold_against(workshop, candidate, in_use)

@@ -102,7 +102,7 @@ class VariantForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 10}),
         help_text="What the judge is told first. Filled in: "
         + ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
-        + ". What encloses the outputs and the form of the reply follow and stay as they are.",
+        + ". The outputs and the reply format follow it and cannot be changed.",
     )
     temperature = forms.FloatField(required=False, min_value=0, max_value=2, help_text=_LEFT_OPEN)
     no_temperature = forms.BooleanField(required=False, label="Send no temperature")
@@ -113,7 +113,7 @@ class VariantForm(forms.Form):
         required=False,
         min_value=1,
         max_value=MOST_REPEATS,
-        help_text="Above 1 it is asked the same again, to see whether it agrees with itself.",
+        help_text="Above 1, it is asked repeatedly, to see whether it agrees with itself.",
     )
     orders = forms.ChoiceField(required=False, label="Orders of a pair", choices=_ORDERS.items())
     draw_examples = forms.IntegerField(
@@ -464,7 +464,7 @@ def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
     judge = _judge(run, judge_id)
     current_judge = judge_in_use(run)
     if current_judge is None or current_judge == judge:
-        raise LifecycleRefused("Name the judge in use first: the variant is held against it.")
+        raise LifecycleRefused("Choose the judge in use first: the variant is compared with it.")
     check_held_out(run, judge, current_judge, _acting_voter(request, run))
     return redirect("run-workshop", run.pk)
 

@@ -135,10 +135,10 @@ def _result(
 ) -> Context:
     totals = compute.totals_of(ranked.values())
     failed = [f"{name} on {number_of(n, 'output')}" for name, n in totals.failed.most_common()]
-    lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
+    lines = [f"Failed gates (the composite is 0): {listed(failed)}."] if failed else []
     missing = [f"{name} on {number_of(n, 'output')}" for name, n in totals.missing.most_common()]
     if missing:
-        lines.append(f"Gates without a value, which makes a composite 0 too: {listed(missing)}.")
+        lines.append(f"Gates without a value (the composite is 0): {listed(missing)}.")
     if totals.without:
         has = "has" if totals.without == 1 else "have"
         lines.append(

@@ -309,10 +309,10 @@ class QualitySettingsForm(forms.Form):
     initial_score = forms.FloatField(help_text="From 0 to 1: where the score begins.")
     batch_window = forms.FloatField(
         label="Batch window, in seconds",
-        help_text="Votes that come within it are one batch. 0: only votes of the same time are.",
+        help_text="Votes within this time form one batch. 0: only simultaneous votes do.",
     )
     critical_variance = forms.FloatField(
-        help_text="Above 0 and below 0.25: an item whose votes vary more is ambiguous."
+        help_text="Above 0 and below 0.25. Items with a larger variance of votes are ambiguous."
     )
     min_votes = forms.IntegerField(
         label="Minimum votes", help_text="With fewer votes no item is ambiguous."
@@ -322,7 +322,7 @@ class QualitySettingsForm(forms.Form):
         help_text="Which flags put an item on the review list. A category or comment is a reason.",
     )
     apply_reputations = forms.BooleanField(
-        label="Give today's reputations of voters to their earlier votes, too", required=False
+        label="Apply today's reputations to earlier votes, too", required=False
     )
 
     def clean(self) -> None:
@@ -333,7 +333,7 @@ class QualitySettingsForm(forms.Form):
             rate, _, unit = choice.partition("/")
             values |= {"decay_rate": float(rate), "decay_unit": unit}
         elif values.get("decay_rate", 0) is None:
-            self.add_error("decay_rate", "Give another lambda, or choose one of those above.")
+            self.add_error("decay_rate", "Enter another lambda, or choose one of those above.")
             values.pop("decay_rate")
         try:
             self.parameters = validated(Parameters, values)

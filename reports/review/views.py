@@ -259,7 +259,7 @@ def decide_many(request: HtmxRequest) -> HttpResponse:
     if not form.is_valid():
         raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
     if not item_ids:
-        raise Problem(422, "Choose what this is about first.")
+        raise Problem(422, "Choose at least one item.")
     cleaned, decided, refused = form.cleaned_data, 0, []
     for item, after in _keys(item_ids, request.user):
         try:

@@ -181,7 +181,7 @@ def make(report_id: UUID) -> None:
     except Exception as error:
         if report.attempts == MOST_ATTEMPTS:
             reason = f"an unexpected error occurred ({type(error).__name__}); the worker logged it"
-            _fail(report, f"They could not be made: {reason}.")
+            _fail(report, f"The files could not be made: {reason}.")
         raise
 
 

@@ -27,7 +27,7 @@ class WebhookForm(forms.Form):
         max_length=500, label="Address", widget=forms.URLInput, help_text="It begins with https://"
     )
     events = forms.MultipleChoiceField(
-        label="It is told when",
+        label="Events",
         choices=services.EVENTS.items(),
         widget=forms.CheckboxSelectMultiple(attrs={"class": "one-per-line"}),
     )
@@ -35,14 +35,14 @@ class WebhookForm(forms.Form):
         min_value=0,
         max_value=100,
         required=False,
-        label="The line of the score, in percent",
+        label="Score threshold (%)",
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
 
     def clean(self) -> None:
         fields = self.cleaned_data
         if "score.crossed" in fields.get("events", ()) and fields.get("line") is None:
-            self.add_error("line", "Say which line the score has to cross.")
+            self.add_error("line", "Enter a threshold.")
 
 
 @never_cache
@@ -122,7 +122,7 @@ def change_webhook(request: HttpRequest, webhook_id: UUID, action: str) -> HttpR
         services.turn(webhook, is_active=action == "on", actor=user_of(request))
     elif action == "delete":
         services.delete(webhook, user_of(request))
-        messages.success(request, f"Nothing is sent to {webhook.url} any more.")
+        messages.success(request, f"The webhook to {webhook.url} was deleted.")
     else:
         raise Problem(404, "There is no such action.")
     return redirect("webhooks", webhook.project_id)

@@ -307,7 +307,7 @@
       showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
       clearNotice();
-      if (xhr.responseText.includes("data-has-seen")) notice(`Your vote is taken back. You have seen what was said of this ${noun}, so a new vote on it is not blind; the judges are compared with the one before.`);
+      if (xhr.responseText.includes("data-has-seen")) notice(`Your vote is taken back. You have seen what the judges said about this ${noun}, so a new vote on it is not blind: judges are still compared with your first vote.`);
       show("Your last vote is taken back.");
     } else if (xhr.status >= 400 && xhr.status < 500) {
       notice(messageIn(xhr));

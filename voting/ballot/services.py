@@ -346,7 +346,7 @@ def _undo(voter: Voter, queue: Queue, uid: UUID, named: UUID | None) -> Item:
 
 
 def skip(ballot: Ballot) -> None:
-    """Put a pair at the end of the voter's list, the second time off it; others may have it."""
+    """Skip: move to the end of the voter's list; after a second skip, release to others."""
     now = timezone.now()
     with transaction.atomic():
         row, _ = Assignment.objects.select_for_update().get_or_create(

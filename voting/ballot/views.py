@@ -358,7 +358,7 @@ def _vote_context(vote: Entry, queue: Queue) -> Context:
 @require_safe
 @cache_control(public=True, max_age=31_536_000, immutable=True)
 def picture(request: HttpRequest, png_sha256: str, suffix: str) -> FileResponse:
-    """Serve bytes, or them small, under their own hash: whoever knows it has seen the picture."""
+    """Serve an image or its thumbnail by content hash: who knows it has seen the picture."""
     try:
         file = default_storage.open(stored_path(png_sha256, suffix))
     except FileNotFoundError:

@@ -73,8 +73,8 @@ class GroupField(forms.CharField):
 class _InvitingForm(forms.Form):
     group = GroupField(
         label="Voter group (optional)",
-        help_text="Figures are shown for each group beside the others. Its name is in the ledger "
-        "for good: say what people do, not who they are.",
+        help_text="The board has figures for each group. Its name stays in the ledger for good: "
+        "write what people do, not who they are.",
     )
     days = forms.TypedChoiceField(
         choices=[("1", "a day"), ("7", "a week"), ("30", "30 days"), ("", "until it is withdrawn")],
@@ -113,9 +113,9 @@ class PersonalInvitesForm(_InvitingForm):
                 f"Name {too_long[0]} is longer than {LONGEST_NAME} characters."
             )
         if len(names) > MOST_PERSONAL_LINKS:
-            raise forms.ValidationError(f"At most {MOST_PERSONAL_LINKS} at once; these are more.")
+            raise forms.ValidationError(f"At most {MOST_PERSONAL_LINKS} names at once.")
         if twice := [name for name, number in Counter(names).items() if number > 1]:
-            raise forms.ValidationError(f"{twice[0]} is there twice; tell them apart.")
+            raise forms.ValidationError(f"The name {twice[0]} is listed twice.")
         return names
 
 

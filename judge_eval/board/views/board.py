@@ -261,7 +261,7 @@ SORTED_BY: Final[Mapping[str, Callable[[BoardLine], Any]]] = {
 
 
 def _front_lines(lines: Sequence[BoardLine], figures: RunFindings | None) -> list[BoardLine]:
-    """Return all, or of very many the best, those not yet told from it, and the floor."""
+    """Return all lines; of very many the best, those not distinguishable yet, baselines."""
     judges = [line for line in lines if not line.is_baseline]
     if len(judges) <= MOST_IN_FRONT:
         return list(lines)

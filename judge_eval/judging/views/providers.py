@@ -154,7 +154,10 @@ def edit_provider(request: HtmxRequest, provider_id: int | None = None) -> HttpR
 
 @require_POST
 def try_provider(request: HtmxRequest, name: str) -> HttpResponse:
-    """Spend a few tokens where one may: an installation's provider is for whoever runs anything."""
+    """Require permission to spend on this provider; try it with a few tokens.
+
+    A provider of the whole server may be tried by anyone who can run something.
+    """
     require_anywhere(request, "run")
     provider = provider_access.offered_to(request.user).filter(name=name).first()
     if provider is None:

@@ -61,7 +61,7 @@ IMPORTS: Final = {
 SOME_VOTES: Final = "Votes wanted on some items were changed"
 # Of voters who were put into groups at once.
 MOST_GROUPS: Final = 5
-CLOSED: Final = "You have not voted on this yet; what was said of it is shown once you have."
+CLOSED: Final = "You have not voted on this yet; its votes and verdicts are shown once you have."
 
 
 # --- what is asked for ----------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def change_member(request: HttpRequest, project: Project, member_id: int) -> Htt
     try:
         if "remove" in request.POST:
             gone = members.remove_member(project, member_id, actor)
-            words = f"{gone.user.get_username()} is no member any more. {_keys_left(gone)}"
+            words = f"{gone.user.get_username()} is no longer a member. {_keys_left(gone)}"
             messages.success(request, words.strip())
         elif form.is_valid():
             member = members.change_role(project, member_id, form.cleaned_data["role"], actor)
@@ -235,7 +235,7 @@ def change_reputation(request: HttpRequest, project: Project, voter_id: UUID) ->
     if not form.is_valid():
         return _page(request, project, "voters", chosen=voter, form=form, status=422)
     set_reputation(voter, form.cleaned_data["reputation"], user_of(request))
-    messages.success(request, f"The votes of {voter} weigh differently from now on.")
+    messages.success(request, f"New votes of {voter} have the new weight.")
     return redirect(reverse("project-people", args=[project.pk]) + "?show=voters")
 
 

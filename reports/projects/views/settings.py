@@ -39,14 +39,14 @@ class SettingsForm(forms.Form):
         max_value=MOST_DAYS,
         required=False,
         label="Days to keep raw replies of models",
-        help_text="Counted from the reply, of runs that are over. Empty: they are kept.",
+        help_text="Counted from the reply; only for finished runs. Leave empty to keep them.",
     )
     families = forms.CharField(
         required=False,
         max_length=20_000,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "house-7b = meta"}),
-        label="Families of models whose names do not tell",
-        help_text="One per line: how names start, and their family. A judge may favour its own.",
+        label="Families of models whose names do not show them",
+        help_text="One per line: the start of a name, then its family. A judge may favour its own.",
     )
 
     def clean_families(self) -> dict[str, str]:
@@ -98,7 +98,7 @@ class KeyForm(forms.Form):
         min_value=1,
         max_value=MOST_DAYS,
         required=False,
-        label="Expires after so many days (optional)",
+        label="Expires after (days, optional)",
     )
 
     def __init__(self, project: Project, request: HttpRequest) -> None:

@@ -51,10 +51,10 @@ class ShareForm(forms.Form):
         min_value=1,
         max_value=MOST_DAYS,
         required=False,
-        label="Expires after so many days (optional)",
+        label="Expires after (days, optional)",
     )
     shows_outputs = forms.BooleanField(
-        required=False, label="It shows the outputs that divide people and judges"
+        required=False, label="Show the outputs on which people and judges disagree most"
     )
     is_public = forms.BooleanField(required=False, label="Search engines may list it")
 

@@ -98,7 +98,7 @@ def test_every_judge_has_its_winning_rates_over_the_grid_and_its_advantage(run):
 def test_the_epsilon_of_the_run_comes_first_and_all_others_are_folded(run):
     html = shown(run).content.decode()
     first, folded = html.split('<details class="folded" id="all-epsilons">')
-    assert "Epsilon 0.20 was chosen with the run, before anybody looked." in first
+    assert "Epsilon 0.20 was chosen with the run, before anybody saw results." in first
     assert "0.20 for experts, 0.15 for skilled people, 0.10 for crowd workers" in first
     assert 'class="chart' not in first
     assert "<svg" in folded.split("</details>")[0]
@@ -271,7 +271,7 @@ def test_the_epsilon_that_was_settled_with_the_run_decides():
     keys = [key for key, _ in response.context["test"]["epsilons"]]
     assert keys == ["0.00", "0.05", "0.10", "0.12", "0.15", "0.20", "0.25", "0.30"]
     text = text_of(response)
-    assert "Epsilon 0.12 was chosen with the run, before anybody looked." in text
+    assert "Epsilon 0.12 was chosen with the run, before anybody saw results." in text
     assert "At epsilon 0.12: j passes." in text
     assert shown(run, epsilon="0.20").context["test"]["epsilon"] == "0.20"
 

@@ -115,7 +115,7 @@ def test_pairs_that_are_left_out_are_said_with_the_reason():
     text = text_of(user_client().get(board_of(run)))
     assert "1 pair left out" in text
     assert "A could not be drawn: it is empty" in text
-    assert "1 of 1 pairs still want votes" in text
+    assert "1 of 1 pairs still need votes" in text
 
 
 def test_a_refresh_is_the_live_part_only_and_nothing_when_nothing_is_new():

@@ -59,7 +59,7 @@ def test_the_live_board_keeps_focus_and_what_was_opened(product, window):
     table = board.get_by_text("The same as a table", exact=True)
     table.click()
     table.focus()
-    expect(board.locator("#board")).to_contain_text("4 of 6 pairs still want votes")
+    expect(board.locator("#board")).to_contain_text("4 of 6 pairs still need votes")
     product.ask("colleague_votes", queue=run["queue"], number=4)
     expect(board.locator("#graph-table tbody tr")).to_have_count(7)
     expect(board.locator("#graph-table-summary")).to_be_focused()

@@ -111,7 +111,7 @@ def test_a_part_is_named_and_never_says_that_voting_may_stop(run):
     assert "stop" not in words
     page = text_of(user_client().get(board_of(run, PART)))
     assert page.count("Only prompts tagged animals: ") == 1
-    assert page.count("nothing corrects for how many there are") == 1
+    assert page.count("not corrected for the number of parts") == 1
 
 
 def test_judges_that_are_copies_and_people_who_agree_by_chance_are_named_first():

@@ -308,7 +308,7 @@ def test_votes_that_rank_nothing_are_counted():
     stored = Findings.objects.get(run=run).data["models"]["boards"][0]
     text = text_of(shown(run))
     assert (stored["both_bad"], stored["unpaired"]) == (3, 8)
-    assert "Left out: 3 votes of both bad, which say nothing about which is better." in text
+    assert "Left out: 3 votes that say both bad: they do not say which is better." in text
     assert "Left out: 8 on pairs that do not name two different generators." in text
 
 

@@ -157,10 +157,10 @@ def pace(**fields):
 @pytest.mark.parametrize(
     "fields, words",
     [
-        ({"votes_left": 0}, "No vote is missing."),
-        ({}, "100 votes are missing. Nobody voted in the last 7 days, so there is no forecast."),
-        ({"last_day": 25, "last_week": 999}, "of the last 24 hours (25 votes) that takes about 4"),
-        ({"last_week": 70}, "of the last 7 days (70 votes) that takes about 10 days."),
+        ({"votes_left": 0}, "All votes are in."),
+        ({}, "100 votes to go."),
+        ({"last_day": 25, "last_week": 999}, "of the last 24 hours (25 votes) this takes about 4"),
+        ({"last_week": 70}, "of the last 7 days (70 votes) this takes about 10 days."),
     ],
 )
 def test_the_forecast_is_of_recent_votes(fields, words):
@@ -261,7 +261,7 @@ def test_names_and_reasons_are_text():
 def test_before_anybody_comes_it_says_what_to_do():
     text = text_of(user_client().get(address(make_run())))
     assert "Nobody has come to vote yet. Invite people" in text
-    assert "there is no forecast" in text
+    assert "1 vote to go." in text
 
 
 def test_a_voter_is_excluded_with_a_reason_and_taken_back():

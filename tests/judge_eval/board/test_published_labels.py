@@ -219,7 +219,7 @@ def test_voting_on_it_is_over_and_no_judge_can_be_asked_about_texts_that_are_not
     joining = lifecycle.JoiningJudges.model_validate(
         {"provider": "lab", "judges": [{"id": "gpt-5"}]}
     )
-    with pytest.raises(lifecycle.LifecycleRefused, match="outputs are not here"):
+    with pytest.raises(lifecycle.LifecycleRefused, match="imported without outputs"):
         lifecycle.add_judges_to(run.pk, joining)
 
 

@@ -201,7 +201,7 @@ def test_a_person_is_given_no_pairs_there_and_is_told_why():
     for url in (f"/vote/{run.queue_id}/", f"/vote/{run.queue_id}/pairs"):
         page = client.get(url)
         assert ballots_in(page) == []
-        assert "A run that holds simulated votes takes no others" in text_of(page)
+        assert "This run takes only simulated votes" in text_of(page)
 
 
 def test_a_ballot_of_before_is_refused_in_words():

@@ -195,9 +195,9 @@ def test_what_a_judge_did_not_answer_counts_against_it_and_is_said():
     [
         ({}, "name a condition"),
         ({"judge": "", "min_agreement": 0.8}, "judge: name one"),
-        ({"not_worse_than": "x"}, "it goes with not_worse_than"),
-        ({"margin": 0.1, "beats_floor": "true"}, "it goes with not_worse_than"),
-        ({"beats_floor": "true", "epsilon": 0.1}, "goes with like_people"),
+        ({"not_worse_than": "x"}, "must be given together with not_worse_than"),
+        ({"margin": 0.1, "beats_floor": "true"}, "must be given together with not_worse_than"),
+        ({"beats_floor": "true", "epsilon": 0.1}, "can only be given with like_people"),
         ({"like_people": "true", "epsilon": 0.123}, "must be one of 0.00, 0.05"),
         ({"min_agreement": 80}, "less than or equal to 1"),
         (

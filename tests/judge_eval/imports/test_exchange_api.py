@@ -203,7 +203,7 @@ def test_more_rows_than_are_taken_at_once_are_413(settings):
     settings.IMPORT_MAX_ROWS = 2
     assert done(manager(), file_of(pair(1), pair(2)), name="Two")["state"] == "done"
     status, job = refused(manager(), file_of(pair(1), pair(2), pair(3)), name="Three")
-    assert (status, job["detail"]) == (413, "There are more than 2 rows; bring them in parts.")
+    assert (status, job["detail"]) == (413, "There are more than 2 rows; import them in parts.")
 
 
 def test_more_imports_than_wait_are_429(monkeypatch):

@@ -122,7 +122,7 @@ def test_exchanged_pairs_are_one_pair(name):
     pairs = run.queue.items.count()
     assert set(choices_of(run)) == {"A"}
     assert len(votes_of(run)) == 2 * pairs
-    assert f"{pairs} rows had A and B exchanged" in said
+    assert f"{pairs} rows had A and B swapped" in said
 
 
 def test_exchanged_pairs_have_the_figures_of_pairs_that_are_not(monkeypatch):

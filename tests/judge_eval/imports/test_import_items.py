@@ -276,7 +276,7 @@ def test_items_without_outputs_cannot_be_voted_on_until_they_come():
     [
         (
             [item(1, metadata={"cluster": "x"})],
-            ["1: metadata.cluster: is a name that is kept here"],
+            ["1: metadata.cluster: is a reserved name"],
         ),
         (
             [{"prompt": None, "voter": "a", "vote": 1, "output": None}],

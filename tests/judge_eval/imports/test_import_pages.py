@@ -87,7 +87,7 @@ def test_a_file_is_looked_at_and_nothing_is_written():
     client = user_client()
     shown = text_of(client.get(brought(client, csv_of([{"pair": 1, "vote": "A", "voter": "ann"}]))))
     assert "Recognised as pairs, by columns" in shown
-    assert "So people will see it" in shown
+    assert "What voters will see" in shown
     assert not Run.every.exists()
     assert not Inference.objects.exists()
     assert not Project.objects.exists()
@@ -97,7 +97,7 @@ def test_columns_are_chosen_and_their_values_and_a_worker_imports_them():
     client, project = user_client(), make_project()
     address = brought(client, csv_of(ROWS))
     first = client.get(address)
-    assert "So people will see it" in text_of(first)
+    assert "What voters will see" in text_of(first)
     assert client.post(address, fields_of(client, address, roles=ROLES)).status_code == 302
     second = text_of(client.get(address))
     # What 1 and 2 stand for is proposed.

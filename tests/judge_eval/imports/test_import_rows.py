@@ -111,7 +111,7 @@ def test_an_order_of_judges_that_comes_too_late_is_told():
     late = JudgeOrder("b.json", ("adam", "zoe"))
     report = import_run(make_project(), "Ordered", [*items, late])
     assert [judge.name for judge in judges_of(run_of(report))] == ["zoe", "adam"]
-    assert "b.json: the judges stand in another order here, and keep it." in report.notes
+    assert "b.json: the judges are in another order here; the first order is kept." in report.notes
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_what_cannot_be_stored_is_replaced_and_counted():
 def test_a_column_of_names_is_not_taken_for_judges():
     found = refused(*[verdict(n, f"judge-{n}", "A") for n in range(MOST_JUDGES + 2)])
     assert found == [
-        f"rows.jsonl:{n}: judge: more than 200 judges in one run: is it the right column?"
+        f"rows.jsonl:{n}: judge: more than 200 judges in one run: is this the right column?"
         for n in (201, 202)
     ]
 

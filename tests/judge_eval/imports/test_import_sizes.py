@@ -173,5 +173,5 @@ def test_one_text_that_stands_for_that_of_every_row_is_413_as_soon_as_it_is_too_
     job = Import.objects.get()
     assert (job.status, job.detail) == (
         413,
-        "There are more than 2,097,152 characters; bring less at once.",
+        "There are more than 2,097,152 characters; import less at once.",
     )

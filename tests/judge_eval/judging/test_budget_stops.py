@@ -271,7 +271,7 @@ class TestResuming:
         assert run.events.filter(kind="stopped", text=run.note).count() > 1
 
     def test_with_what_is_spent_already_it_is_refused(self, run):
-        with pytest.raises(LifecycleRefused, match="are spent: give a larger budget to go on"):
+        with pytest.raises(LifecycleRefused, match="are spent: enter a larger budget to continue"):
             lifecycle.resume(run.pk, Decimal(run.spent_nano) / 10**9)
         run.refresh_from_db()
         assert (run.state, run.budget_usd) == ("stopped", Decimal("0.02"))

@@ -38,7 +38,7 @@ def test_after_eight_of_eight_the_others_are_held_and_people_can_vote(at, run):
     assert event.text.startswith("judge-ghost failed on every call so far")
     page = user_client().get(reverse("run-progress", args=[run.pk])).content.decode()
     words = " ".join(page.split())
-    assert f"{asked} so far; {60 - asked} more are held and were not made" in words
+    assert f"{asked} so far; {60 - asked} more are on hold" in words
     assert "?leave_out=judge-ghost#leave-out" in page
 
 
@@ -99,7 +99,7 @@ def test_calls_of_a_judge_that_is_left_out_are_held_and_made_when_it_is_back(at)
     assert "2 calls held: their judge is left out." in [each.text for each in run.events.all()]
     client = user_client()
     shown = client.get(reverse("run-progress", args=[run.pk])).content.decode()
-    assert "2 calls held: made when it is taken back." in shown
+    assert "2 calls on hold until it is taken back." in shown
     failed = client.get(reverse("run-calls", args=[run.pk])).content.decode()
     assert LEFT_OUT in failed
     assert "Retry these" not in failed

@@ -212,7 +212,7 @@ def test_what_a_drawing_was_drawn_without_stands_under_it():
         kind="svg", picture=picture
     )
     text = text_of(user_client().get(pair_page(run)))
-    assert text.count("Drawn without what it refers to outside itself: <b>/a.css.") == 1
+    assert text.count("Drawn without external resources: <b>/a.css.") == 1
 
 
 def test_every_call_says_how_often_it_was_made_and_leads_to_what_came():

@@ -84,7 +84,7 @@ def test_forms_offer_what_runs_may_use(here, there):
     form = {name: value for name, value in form.items() if value is not None}
     answer = client.post("/runs/new/", form | {"project": here.pk, "provider": "theirs"})
     assert answer.status_code == 422
-    assert "It belongs to another project" in text_of(answer)
+    assert "This provider belongs to another project" in text_of(answer)
     assert not Run.objects.exists()
 
 

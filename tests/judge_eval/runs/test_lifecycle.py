@@ -268,5 +268,5 @@ def test_resumed_with_a_smaller_budget_than_was_spent_it_says_how_much_that_is(a
     Provider.objects.update(prices=dict.fromkeys(names, prices))
     lifecycle.stop(run.pk)
     Run.objects.filter(pk=run.pk).update(spent_nano=1_230_000_000)
-    with pytest.raises(LifecycleRefused, match=r"^\$1\.23 are spent: give a larger budget"):
+    with pytest.raises(LifecycleRefused, match=r"^\$1\.23 are spent: enter a larger budget"):
         lifecycle.resume(run.pk, Decimal(1))

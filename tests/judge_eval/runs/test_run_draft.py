@@ -277,7 +277,7 @@ def test_where_there_is_nothing_to_try_it_on_or_nobody_to_try_it_says_so():
     assert "there are none of this kind yet" in text_of(user_client().get(draft_page(make_draft())))
     run = make_draft(judges=["random"])
     text = text_of(user_client().get(draft_page(run)))
-    assert "there is nothing to pay for and nothing to try" in text
+    assert "there is nothing to try" in text
 
 
 def test_the_draft_costs_the_same_however_much_it_will_ask():

@@ -300,7 +300,7 @@ def test_what_is_wrong_with_a_file_is_said_of_its_line(name, content, error):
 
 def test_prompts_are_pasted_or_in_a_file_not_both():
     response = post(filled(), prompts_file=file("x"))
-    assert errors_of(response)["prompts_file"] == ["Paste prompts or give a file, not both."]
+    assert errors_of(response)["prompts_file"] == ["Paste prompts or choose a file, not both."]
 
 
 @pytest.mark.parametrize("url, field", [(FORM, "prompts_file"), (JSON, "config_file")])
@@ -411,7 +411,7 @@ def test_a_config_is_pasted_or_a_file(both):
     data = {"new_project": "P", "config": json.dumps(CONFIG) if both else ""}
     files = {"config_file": file(json.dumps(CONFIG))} if both else {}
     response = post(data, JSON, **files)
-    assert errors_of(response)["config_file"] == ["Paste a config or give a file: one of the two."]
+    assert errors_of(response)["config_file"] == ["Paste a config or choose a file, not both."]
 
 
 # --- a config changed -----------------------------------------------------------------------------

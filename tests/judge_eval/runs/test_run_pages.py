@@ -180,7 +180,7 @@ def test_a_run_whose_outputs_were_given_has_progress_too():
     run = make_run(pairs=2)
     response = user_client().get(progress(run))
     assert "Verdicts 4 0 0 4" in rows_of(response)
-    assert "The outputs of this run were given, so there is no config to copy." in text_of(response)
+    assert "did not generate its outputs, so there is no config to copy." in text_of(response)
 
 
 def test_names_reasons_and_replies_are_text():
@@ -421,7 +421,7 @@ def test_a_raw_reply_as_a_page_and_as_a_part_of_one():
     assert page.content.count(b"x" * 20_000) == 1
     assert "Cut here." in text_of(page)
     part = client.get(f"{calls(run)}{empty.pk}/", headers=HTMX)
-    assert text_of(part) == "Nothing came back."
+    assert text_of(part) == "No reply was received."
 
 
 def test_only_calls_of_this_run_that_were_made_are_shown():
@@ -491,7 +491,7 @@ def test_resume_with_a_larger_budget():
     set_state(run, "stopped", budget_nano=10**9, spent_nano=10**9)
     refused = client.post(f"/runs/{run.pk}/resume")
     assert refused.status_code == 409
-    assert "give a larger budget to go on" in text_of(refused)
+    assert "enter a larger budget to continue" in text_of(refused)
     assert client.post(f"/runs/{run.pk}/resume", {"budget_usd": " 2.5 "}).status_code == 302
     run.refresh_from_db()
     assert run.budget_nano == 2_500_000_000

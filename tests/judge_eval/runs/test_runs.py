@@ -175,7 +175,7 @@ class TestTheList:
         assert self.names(q="APP") == ["apples"]
         assert self.names(q="project 3") == ["Birds"]
         assert self.names(q="nothing") == []
-        assert "No run is like that" in text_of(user_client().get("/runs/?q=nothing"))
+        assert "No run matches" in text_of(user_client().get("/runs/?q=nothing"))
 
     def test_an_order_that_there_is_not_is_refused(self):
         assert user_client().get("/runs/?sort=nonsense").status_code == 400

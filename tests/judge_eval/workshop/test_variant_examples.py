@@ -158,7 +158,7 @@ def test_an_item_without_outputs_is_no_example(at):
     run = opened(at)
     item, *others = halves(run)[0]
     run.queue.items.filter(pk=item.pk).update(lacks_output=True)
-    with pytest.raises(ConfigInvalid, match="outputs are not here"):
+    with pytest.raises(ConfigInvalid, match="imported without outputs"):
         add(run, {"id": "few", "model": "judge-careful", "examples": [str(item.pk)]})
     run.queue.items.exclude(pk__in=[each.pk for each in others[:3]]).update(lacks_output=True)
     with pytest.raises(ConfigInvalid, match="only 3 prompts"):

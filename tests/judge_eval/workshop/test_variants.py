@@ -137,7 +137,7 @@ def test_the_workshop_goes_the_whole_way(at):
     client.post(f"{page}{judge.pk}/ask")
     go_on(run)
     assert client.post(f"{page}end").status_code == 302
-    assert "The tuning has ended: everybody sees all votes again." in text_of(client.get(page))
+    assert "Tuning has ended: everybody sees all votes again." in text_of(client.get(page))
     assert ledger.replay(fresh(run).queue.project, write=False) == []
 
 

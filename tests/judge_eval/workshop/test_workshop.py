@@ -77,7 +77,7 @@ def test_a_noisy_judge_becomes_a_better_one_that_is_in_use(at, product, window):
     page.locator("#end > summary").click()
     page.get_by_text("End the tuning …").click()
     page.get_by_role("button", name="Yes, show all votes").click()
-    expect(said).to_contain_text("The tuning has ended")
+    expect(said).to_contain_text("Tuning has ended")
     page.get_by_text("All wordings").first.click()
     found += faults(page)
     page.goto(run["board"])

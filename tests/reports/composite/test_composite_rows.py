@@ -124,7 +124,7 @@ class TestTable:
         text = text_of(user_client().get(page_of(scored)))
         assert "Composite 0.36 , not checked with people" in text
         assert "The mean composite of 4 outputs." in text
-        assert "Gates that failed, which makes a composite 0: safe on 1 output." in text
+        assert "Failed gates (the composite is 0): safe on 1 output." in text
         assert text.index("0.36") < text.index("quality mean score by judge-0")
         Verdict.objects.filter(item=pairs_of(scored)[1]).update(score_a=None)
         text = text_of(user_client().get(page_of(scored)))
@@ -336,8 +336,8 @@ class TestApi:
         assert told["mean"] == sum(each["value"] for each in told["outputs"]) / 4
         assert [each["outputs"] for each in told["drift"]] == [4]
         page = text_of(user_client().get(page_of(run)))
-        assert "which makes a composite 0: safe on 1 output." in page
-        assert "Gates without a value, which makes a composite 0 too: safe on 1 output." in page
+        assert "Failed gates (the composite is 0): safe on 1 output." in page
+        assert "Gates without a value (the composite is 0): safe on 1 output." in page
 
     def test_get_leaves_out_what_the_key_may_vote_on(self):
         run = make_scored(pairs=10)

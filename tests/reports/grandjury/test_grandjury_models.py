@@ -290,7 +290,7 @@ def test_the_key_of_a_model_whose_owner_has_left_logs_and_reads_nothing():
     answer = client.post(f"/projects/{project.pk}/members/{member.pk}", {"remove": "yes"})
     assert answer.status_code == 302
     shown = text_of(client.get(answer["Location"]))
-    assert "ben is no member any more. Their keys remain: " in shown
+    assert "ben is no longer a member. Their keys remain: " in shown
     assert f"“{model.row.api_key}” only logs traces and “laptop" in shown
     assert "does nothing. Revoke them on the page Keys." in shown
     assert rows(model.client, "models/me") == rows(model.client, arena) == []

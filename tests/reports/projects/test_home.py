@@ -298,7 +298,7 @@ class TestALead:
         assert ("1 waiting for a decision" in text) == (role in ("owner", "curator"))
         assert ("The link “x”" in text) == (role in ("owner", "evaluator"))
         assert ("Open Vote on 1 pair" in text) == (role not in ("viewer", ""))
-        assert ("member of no project yet" in text) == (role == "")
+        assert ("not a member of any project yet" in text) == (role == "")
 
     def test_it_costs_the_same_however_much_there_is(self):
         def fill(projects):

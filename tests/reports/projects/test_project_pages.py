@@ -150,7 +150,7 @@ class TestVoters:
         seal_all(project)
         client = member_client(project, "owner")
         asked = client.get(address(project) + f"?show=voters&voter={voter.pk}")
-        assert "It concerns votes from now on" in text_of(asked)
+        assert "A change applies to new votes" in text_of(asked)
         where = address(project, f"voters/{voter.pk}")
         assert client.post(where, {"reputation": "0.5"}).status_code == 302
         make_vote(voter, second)

@@ -165,7 +165,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         "wrong, message",
         [
-            ({"decay": "other", "decay_rate": ""}, "Give another lambda, or choose"),
+            ({"decay": "other", "decay_rate": ""}, "Enter another lambda, or choose"),
             ({"decay": "other", "decay_rate": "0"}, "Must be at least 1e-06"),
             ({"decay": "other", "decay_rate": "nan"}, "Enter a number"),
             ({"decay": "soon"}, "Select a valid choice"),

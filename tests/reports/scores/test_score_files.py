@@ -401,7 +401,7 @@ def test_what_fails_each_time_says_why_in_the_end(run, settings, tmp_path):
         with pytest.raises(OSError, match="scores"):
             views.make(report.pk)
     report.refresh_from_db()
-    why = "They could not be made: an unexpected error occurred (NotADirectoryError)"
+    why = "The files could not be made: an unexpected error occurred (NotADirectoryError)"
     assert (report.state, report.error[: len(why)]) == ("failed", why)
     assert why in text_of(user_client().get(f"/runs/{run.pk}/scores/"))
 

@@ -70,7 +70,7 @@ def test_a_webhook_is_made_tried_turned_off_and_deleted(receiver, project):
         ({"url": "http://169.254.169.254/latest"}, "link-local"),
         ({"url": "ftp://example.org/"}, "begins with https://"),
         ({"url": "https://h.example.org/", "events": []}, "This field is required"),
-        ({"url": "https://h.example.org/", "events": ["score.crossed"]}, "Say which line"),
+        ({"url": "https://h.example.org/", "events": ["score.crossed"]}, "Enter a threshold."),
         ({"url": "https://h.example.org/", "events": ["other"]}, "Select a valid choice"),
     ],
 )

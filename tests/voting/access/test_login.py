@@ -101,4 +101,4 @@ def test_who_may_not_see_the_admin_is_told_as_whom_they_are_logged_in():
     client = Client()
     client.force_login(User.objects.create_user("ben"))
     page = client.get("/admin/", follow=True)
-    assert "You are logged in as ben, who may not see that page" in page.content.decode()
+    assert "logged in as ben, and this account may not see that page" in page.content.decode()

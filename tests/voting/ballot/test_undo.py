@@ -95,7 +95,7 @@ def test_a_vote_changed_after_the_reveal_stays_in_judges_figures_and_is_not_what
         seal_all(run.queue.project)
     client, change = voter_client(voter), reverse("undo", args=[run.queue_id])
     mine = client.get(reverse("my-votes", args=[run.queue_id])).content.decode()
-    assert (f'value="{vote.uid}"' in mine, "compared with your first one" in mine) == (True, True)
+    assert (f'value="{vote.uid}"' in mine, "compared with your first vote" in mine) == (True, True)
     told = client.post(change, {"vote": vote.uid}, follow=True).content.decode()
     assert "a new vote on it is not blind" in told
     for number, choice in enumerate(again):

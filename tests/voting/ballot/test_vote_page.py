@@ -146,11 +146,11 @@ def test_without_scripts_who_has_seen_the_verdicts_is_told_before_voting_again()
     make_vote(voter, pair)
     client = voter_client(voter)
     blind = client.post(f"{page_of(run)}undo", follow=True)
-    assert "You have seen what was said" not in text_of(blind)
+    assert "You have seen what the judges said" not in text_of(blind)
     make_vote(voter, pair)
     make_exposure(voter, pair)
     seen = client.post(f"{page_of(run)}undo", follow=True)
-    assert "You have seen what was said of the first pair here" in text_of(seen)
+    assert "You have seen what the judges said about the first pair here" in text_of(seen)
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])

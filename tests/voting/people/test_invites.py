@@ -160,8 +160,8 @@ def test_personal_links_are_made_of_a_list_of_names():
     [
         ("", "required"),
         ("Ada\n" + "x" * 101, "Name 2 is longer than 100"),
-        ("Ada\nBob\nAda", "Ada is there twice"),
-        ("\n".join(map(str, range(201))), "At most 200 at once"),
+        ("Ada\nBob\nAda", "The name Ada is listed twice."),
+        ("\n".join(map(str, range(201))), "At most 200 names at once"),
     ],
 )
 def test_names_that_cannot_be_are_refused_and_kept(names, words):
