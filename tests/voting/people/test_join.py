@@ -123,7 +123,7 @@ def test_what_is_asked_how_long_and_what_is_done_with_it_is_said_before_anything
     assert "two outputs for one prompt and say which is better." in text
     assert "30 pairs, about 15 s each: some 8 min in all." in text
     assert "sealed in a ledger under a random name and compared with what AI judges say" in text
-    assert "erased" in text
+    assert "You can ask us to erase everything that identifies you." in text
 
 
 def test_the_time_is_that_of_the_latest_votes():
