@@ -53,7 +53,9 @@ def chromium():
     playwright = RUNNING.enter_context(sync_playwright())
     browser = playwright.chromium.launch(executable_path=program, args=CHROMIUM_ARGUMENTS)
     RUNNING.callback(browser.close)
-    return browser
+    yield browser
+    # Where no test follows, as it is when somebody stops the run.
+    RUNNING.close()
 
 
 @pytest.fixture(scope="session")
