@@ -14,6 +14,7 @@ from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.workshop import disagreements, services, suggestion
 from judge_eval.workshop.findings import VariantFigure, tuning_figures
 from judge_eval.workshop.findings import look_at_held_out as look_at
+from judge_eval.workshop.held_out_check import HeldOutComparison
 from voting.ballot import tuning
 from voting.models import ApiKey
 from voting.people.voters import voter_of_key
@@ -79,23 +80,13 @@ class TagCounts(Schema):
     both_fine: int
 
 
-class CheckedVariant(Schema):
+class CheckedVariant(HeldOutComparison, Schema):
     """A variant less the judge in use on the same held-out items: shares, a difference, evidence.
 
     It takes evidence of `needed`, 20 for each variant looked at so far. `votes_missing` are from
     how many to how many more votes that takes; an open end is null.
     """
 
-    items: int
-    share: float | None
-    share_against: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    evidence: float
-    evidence_against: float
-    needed: int
-    votes_missing: tuple[int, int | None] | None
     verb: Literal["keep", "drop", "wait"]
 
 

@@ -18,14 +18,12 @@ _MOST: Final = 1e6
 Verb: TypeAlias = Literal["keep", "drop", "wait"]
 
 
-class HeldOutCheck(BaseModel):
-    """What a look has found: shares, a difference with its interval, and evidence for and against.
+class HeldOutComparison(BaseModel):
+    """A variant less the judge in use on the same items: shares, a difference, and evidence.
 
     `votes_missing` are from how many to how many more votes it takes; an open end is None.
     """
 
-    judge: str
-    against: str
     items: int
     share: float | None
     share_against: float | None
@@ -36,6 +34,13 @@ class HeldOutCheck(BaseModel):
     evidence_against: float
     needed: int
     votes_missing: tuple[int, int | None] | None
+
+
+class HeldOutCheck(HeldOutComparison):
+    """What a look has found, and of which judges."""
+
+    judge: str
+    against: str
 
     @property
     def verb(self) -> Verb:
