@@ -19,9 +19,14 @@ _PYTESTMARK = re.compile(r"^pytestmark = (\[.*?^\]|[^\n]*)", re.MULTILINE | re.D
 @cache
 def need_of(path: Path) -> str:
     """Return what the tests of a file need: one of `NEEDS`."""
-    text = path.read_text("utf-8")
-    marks = "".join(_PYTESTMARK.findall(text))
     for need in DECLARED:
-        if f"pytest.mark.{need}" in marks:
+        if is_marked(path, need):
             return need
+    text = path.read_text("utf-8")
     return DATABASE if "django_db" in text or "module_db" in text else PURE
+
+
+def is_marked(path: Path, marker: str) -> bool:
+    """Whether all tests of a file have a marker."""
+    marks = "".join(_PYTESTMARK.findall(path.read_text("utf-8")))
+    return re.search(rf"\bpytest\.mark\.{marker}\b", marks) is not None

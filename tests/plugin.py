@@ -20,7 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from tests import chromium, progress, servers, workers
-from tests.needs import DATABASE, NEEDS, need_of
+from tests.needs import DATABASE, NEEDS, is_marked, need_of
 from tests.server_programs import ServerError, only_wheels
 
 # As in the settings: plugins of pytest load numpy before these are read.
@@ -67,15 +67,15 @@ class QuickTests:
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Import no file whose need was not asked for, and no file of PostgreSQL alone on SQLite."""
+    """Import no file whose need was not asked for, nor one of PostgreSQL alone on SQLite."""
     if not collection_path.name.startswith("test_"):
         return None
     needs = config.getoption("--needs")
     if needs and need_of(collection_path) not in needs.split(","):
         return True
-    # The document of the API takes seconds to collect.
     on_sqlite = os.environ["DATABASE_URL"].startswith("sqlite")
-    return True if on_sqlite and collection_path.name.startswith("test_openapi") else None
+    # To collect some of them, as the document of the API, takes seconds.
+    return True if on_sqlite and is_marked(collection_path, "postgresql_only") else None
 
 
 @pytest.hookimpl(trylast=True)
