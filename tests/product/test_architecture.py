@@ -6,7 +6,8 @@ from pathlib import Path
 
 import grimp
 import pytest
-from django.urls import URLPattern, get_resolver
+
+from tests.helpers.addresses import page_addresses
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("reports", "judge_eval", "voting", "humanjudge")
@@ -90,13 +91,4 @@ def test_every_address_has_its_place_in_the_table():
     text = (ROOT / "docs/architecture.md").read_text().split("## Where every address stands")[1]
     rows = [line for line in text.split("\n## ")[0].splitlines() if line.startswith("| ")]
     told = [name for row in rows for name in re.findall(r"`([a-z-]+)`", row)]
-    assert sorted(told) == sorted(names_of(get_resolver().url_patterns))
-
-
-def names_of(patterns):
-    """Return the names of all addresses but those of the admin and of the APIs."""
-    for pattern in patterns:
-        if isinstance(pattern, URLPattern):
-            yield pattern.name
-        elif not pattern.namespace:
-            yield from names_of(pattern.url_patterns)
+    assert sorted(told) == sorted(pattern.name for _, pattern in page_addresses())

@@ -2,7 +2,7 @@
 
 import re
 
-from django.urls import URLPattern, get_resolver
+from tests.helpers.addresses import page_addresses
 
 # Words of addresses for a folder or a screen that has another name, and why.
 OTHER_WORDS = {
@@ -33,22 +33,12 @@ EXCEPTIONS = {
 }
 
 
-def addresses(patterns, prefix=""):
-    """Yield each pattern with its whole address, but for the admin and the APIs."""
-    for pattern in patterns:
-        address = f"{prefix}{pattern.pattern}"
-        if isinstance(pattern, URLPattern):
-            yield address, pattern
-        elif not pattern.namespace:
-            yield from addresses(pattern.url_patterns, address)
-
-
 def singular(words):
     return {word.removesuffix("s") for word in words if word}
 
 
 def misplaced():
-    for address, pattern in addresses(get_resolver().url_patterns):
+    for address, pattern in page_addresses():
         words = re.split(r"[/_.\-]", re.sub(r"<.*?>", "", address))
         named = set(words).union(*(OTHER_WORDS.get(word, set()) for word in words))
         _, *folders = pattern.callback.__module__.split(".")
