@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from bench.lib.report import figure
+
 ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_suffix(".json")
 APPS = ("humanjudge", "voting", "judge_eval", "reports")
@@ -164,19 +166,22 @@ def is_unclear(name: str) -> bool:
     return bool(words) and PARTICLES.issuperset(words)
 
 
-def source_texts(commit: str | None) -> Iterator[str]:
-    """Yield the modules of the product, of a commit or as they are in this folder."""
+def modules_of(commit: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yield names and texts of the product's modules, of a commit or as they are in this folder."""
     if commit is None:
         for path in sorted(path for app in APPS for path in (ROOT / app).rglob("*.py")):
-            if is_counted(str(path.relative_to(ROOT))):
-                yield path.read_text("utf-8")
+            name = str(path.relative_to(ROOT))
+            if is_counted(name) and (text := path.read_text("utf-8")).strip():
+                yield name, text
         return
     archive = ["git", "archive", commit, *APPS]
     tree = subprocess.run(archive, cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(tree)) as tar:
         for member in tar:
             if is_counted(member.name) and (file := tar.extractfile(member)):
-                yield file.read().decode()
+                text = file.read().decode()
+                if text.strip():
+                    yield member.name, text
 
 
 def is_counted(name: str) -> bool:
@@ -186,16 +191,15 @@ def is_counted(name: str) -> bool:
 def measure(commit: str | None = None) -> dict[str, float]:
     """Return the figures by their names, of a commit or of this folder."""
     tally = Tally()
-    for text in source_texts(commit):
-        if text.strip():
-            tally.add_module(text)
+    for _, text in modules_of(commit):
+        tally.add_module(text)
     return tally.figures()
 
 
 def show(current: dict[str, float], earlier: dict[str, float], commit: str) -> None:
     print(f"What a stranger meets, beside {commit}")
     for name, value in current.items():
-        print(f"{name}: {value:,} (was {earlier[name]:,}, aim {AIMS[name]:,})")
+        figure(name, value, f"(was {earlier[name]:,})", f"{AIMS[name]:,}")
 
 
 def hold(current: dict[str, float], allowed: dict[str, float]) -> int:

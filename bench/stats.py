@@ -10,19 +10,14 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from bench.lib.report import figure
+from bench.readability import modules_of
 
 ROOT = Path(__file__).parents[1]
-APPS = ("humanjudge", "voting", "judge_eval", "reports")
 LONG_LINE = 200
 
 
 def main() -> None:
-    modules = {path: path.read_text() for app in APPS for path in (ROOT / app).rglob("*.py")}
-    modules = {
-        path: text
-        for path, text in modules.items()
-        if text.strip() and not {"migrations", "demo"} & set(path.parts)
-    }
+    modules = dict(modules_of())
     trees = [ast.parse(text) for text in modules.values()]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     templates = [
@@ -40,8 +35,8 @@ def main() -> None:
     figure("mappings of Any or object", sum(map(is_of_anything, nodes)), "types", "60")
     kinds = sum(
         asks_for_kind(node)
-        for path, tree in zip(modules, trees, strict=True)
-        if path.name not in ("kinds.py", "models.py")
+        for name, tree in zip(modules, trees, strict=True)
+        if not name.endswith(("/kinds.py", "/models.py"))
         for node in ast.walk(tree)
     )
     figure("questions about a kind outside voting.items.kinds and models", kinds, "places", "15")
